@@ -1,0 +1,26 @@
+//! Pure values that every other crate speaks in: ids, sizes, paths, mounts, specs and the isolation report.
+//!
+//! Nothing here does I/O, runs async code or is unsafe. Text from outside is parsed into one of these types
+//! at the door; afterwards it cannot be wrong.
+
+mod environment;
+mod id;
+mod limits;
+mod mount;
+mod path;
+mod report;
+mod size;
+mod spec;
+mod timeout;
+mod user;
+
+pub use environment::{EnvironmentError, Variable, parse_environment_file};
+pub use id::{IdError, SandboxId, SandboxName};
+pub use limits::{Cpus, CpusError, Limits, Pids, PidsError};
+pub use mount::{Access, Mount, MountError, forbidden_source, forbidden_target};
+pub use path::{PathError, SandboxPath};
+pub use report::{Report, State, Wall, WallReport};
+pub use size::{Size, SizeError};
+pub use spec::{Backend, Isolation, Nesting, Root, SandboxSpec, Tools, Workspace};
+pub use timeout::{Timeout, TimeoutError};
+pub use user::{AGENT_GID, AGENT_UID, User, UserError};

@@ -1,0 +1,144 @@
+//! What a sandbox shall be. One value from the door to the walls: the CLI and the server build it, the keeper
+//! carries it out, the state directory keeps it.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Limits, Mount, SandboxId, SandboxName, SandboxPath, User, Variable};
+
+/// The whole of what a sandbox shall be.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SandboxSpec {
+    /// Its id.
+    pub id: SandboxId,
+    /// The owner's name for it.
+    pub name: Option<SandboxName>,
+    /// What builds the walls.
+    pub backend: Backend,
+    /// What to do where a wall cannot be had.
+    pub isolation: Isolation,
+    /// The tree to work on.
+    pub workspace: Workspace,
+    /// The root file system.
+    pub root: Root,
+    /// Further directories of the owner's.
+    pub mounts: Vec<Mount>,
+    /// Variables for everything that runs inside.
+    pub environment: Vec<Variable>,
+    /// Where processes start.
+    pub workdir: SandboxPath,
+    /// Who they run as.
+    pub user: User,
+    /// How much they may use.
+    pub limits: Limits,
+    /// Whether user namespaces may be made inside.
+    pub nesting: Nesting,
+}
+
+/// What builds the walls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Backend {
+    /// Namespaces, seccomp, Landlock and cgroups, by ourselves.
+    Native,
+}
+
+/// What to do where a wall that is not needed in every case cannot be had.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Isolation {
+    /// Refuse to start.
+    Strict,
+    /// Start, and report what is missing.
+    BestEffort,
+}
+
+/// The tree to work on, and how its changes come back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Workspace {
+    /// A private directory that ends with the sandbox.
+    Empty,
+}
+
+/// The root file system.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Root {
+    /// A listed part of the owner's system, read-only.
+    Host(Tools),
+}
+
+/// Whether the owner's tool chains come along with the `host` root.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Tools {
+    /// Only the system's.
+    System,
+    /// rustup, nvm, pyenv and their like from the owner's home, read-only and without credential files.
+    Owner,
+}
+
+/// Whether user namespaces may be made inside.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Nesting {
+    /// They are refused.
+    Closed,
+    /// For tools that sandbox themselves; reported.
+    Open,
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Access, Size};
+
+    prop_compose! {
+        fn any_mount()(source in "/[a-z/]{0,20}", target in "/m[a-z]{1,9}", write in any::<bool>()) -> Mount {
+            let access = if write { Access::ReadWrite } else { Access::ReadOnly };
+            Mount { source: source.into(), target: target.parse().unwrap(), access }
+        }
+    }
+
+    prop_compose! {
+        fn any_spec()(
+            id in any::<[u8; 12]>(),
+            name in proptest::option::of("[a-z][a-z0-9._-]{0,20}"),
+            strict in any::<bool>(), tools in any::<bool>(), nested in any::<bool>(),
+            mounts in proptest::collection::vec(any_mount(), 0..4),
+            variables in proptest::collection::vec(("[A-Z_][A-Z0-9_]{0,8}", "[^\0]{0,20}"), 0..4),
+            uid in 1u32..65535, memory in 1u64..1 << 50, pids in 4u32..4_000_000, milli in 10u32..4_000_000,
+        ) -> SandboxSpec {
+            SandboxSpec {
+                id: SandboxId::from_random(id),
+                name: name.map(|name| name.parse().unwrap()),
+                backend: Backend::Native,
+                isolation: if strict { Isolation::Strict } else { Isolation::BestEffort },
+                workspace: Workspace::Empty,
+                root: Root::Host(if tools { Tools::Owner } else { Tools::System }),
+                mounts,
+                environment: variables.iter().map(|(name, value)| Variable::new(name, value).unwrap()).collect(),
+                workdir: "/workspace".parse().unwrap(),
+                user: User { uid, gid: uid },
+                limits: Limits {
+                    memory: Size::bytes(memory),
+                    pids: pids.to_string().parse().unwrap(),
+                    cpus: format!("{}.{:03}", milli / 1000, milli % 1000).parse().unwrap(),
+                    disk: Size::gibibytes(1),
+                },
+                nesting: if nested { Nesting::Open } else { Nesting::Closed },
+            }
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_spec_survives_its_file(spec in any_spec()) {
+            let text = serde_json::to_string(&spec).unwrap();
+            prop_assert_eq!(serde_json::from_str::<SandboxSpec>(&text).unwrap(), spec);
+        }
+    }
+}
