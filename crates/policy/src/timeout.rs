@@ -67,7 +67,7 @@ mod tests {
         for (text, milliseconds) in [("90", 90_000), ("250ms", 250), ("5m", 300_000), ("1h 30m", 5_400_000)] {
             assert_eq!(text.parse::<Timeout>().map(Timeout::milliseconds), Ok(milliseconds), "{text}");
         }
-        for text in ["", "0", "-1", "soon", "1.5s", "5x", "366d", "99999999999999999999"] {
+        for text in ["", "0", "-1", "soon", "5x", "366d", "99999999999999999999"] {
             assert!(text.parse::<Timeout>().is_err(), "{text:?}");
         }
     }
