@@ -1,0 +1,64 @@
+//! One request: four lanes and the handle whose life is the channel's.
+
+use std::sync::Arc;
+
+use crate::connection::Shared;
+use crate::frame::LaneName;
+use crate::lane::Lane;
+
+/// An open channel. Take it apart freely: the parts live on their own.
+#[derive(Debug)]
+pub struct Channel {
+    /// Length-delimited messages.
+    pub messages: Lane,
+    /// The stdin of what runs.
+    pub input: Lane,
+    /// Its stdout, or its terminal.
+    pub output: Lane,
+    /// Its stderr.
+    pub error: Lane,
+    /// Closes the channel when it is dropped.
+    pub handle: ChannelHandle,
+}
+
+impl Channel {
+    pub(crate) fn new(shared: &Arc<Shared>, id: u32) -> Self {
+        let lane = |name| Lane::new(shared, id, name);
+        Self {
+            messages: lane(LaneName::Messages),
+            input: lane(LaneName::In),
+            output: lane(LaneName::Out),
+            error: lane(LaneName::Err),
+            handle: ChannelHandle { shared: Arc::clone(shared), id },
+        }
+    }
+}
+
+/// Keeps a channel open. Dropping it closes the channel after what was sent before; what the peer had sent by then
+/// can still be read from the receivers.
+#[derive(Debug)]
+pub struct ChannelHandle {
+    shared: Arc<Shared>,
+    id: u32,
+}
+
+impl ChannelHandle {
+    /// Waits until the peer has closed the channel or the connection has ended. Cancel-safe.
+    pub async fn closed(&self) {
+        loop {
+            let Some(closed) = self.shared.state().until_closed(self.id) else { return };
+            let notified = closed.notified();
+            // A close between the look before and the line above would be missed without a second look.
+            if self.shared.state().until_closed(self.id).is_none() {
+                return;
+            }
+            notified.await;
+        }
+    }
+}
+
+impl Drop for ChannelHandle {
+    fn drop(&mut self) {
+        self.shared.state().close(self.id);
+    }
+}

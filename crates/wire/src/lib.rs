@@ -1,0 +1,24 @@
+//! The control channel: many requests over one byte stream, each a *channel* of four *lanes*, with flow
+//! control per lane so that a slow reader of one never stops the others.
+//!
+//! Both ends link this crate and neither trusts the other: everything read from the peer is hostile. Wrong
+//! bytes end the connection with a typed error; they never panic and never make memory grow past the windows.
+
+mod channel;
+mod connection;
+mod error;
+mod flow;
+mod frame;
+mod lane;
+mod message;
+mod reader;
+mod state;
+mod writer;
+
+pub use channel::{Channel, ChannelHandle};
+pub use connection::{Connection, Incoming, Side, start};
+pub use error::{ConnectionEnd, ConnectionError, LaneError, ProtocolError};
+pub use lane::{Lane, LaneReceiver, LaneSender, MESSAGE_LIMIT};
+pub use message::{
+    Ask, Event, Exec, ExecEvent, ExecInput, Exited, Failed, Request, Started, Step, Tell, VERSION, WindowSize,
+};

@@ -1,0 +1,45 @@
+//! The task that reads: hostile bytes into frames, and frames into the state. Payloads are handed on as slices of
+//! the buffer they were read into.
+
+use std::sync::Arc;
+
+use bytes::{Buf, BytesMut};
+use tokio::io::{AsyncRead, AsyncReadExt};
+
+use crate::connection::Shared;
+use crate::error::{ConnectionEnd, ProtocolError};
+use crate::frame::{HEADER, Header};
+
+/// The buffer while there is much to read.
+const BUSY: usize = 256 * 1024;
+
+/// Reads until the stream ends, for whichever reason.
+pub(crate) async fn run<R: AsyncRead + Unpin>(mut read: R, shared: &Shared) -> ConnectionEnd {
+    let mut buffer = BytesMut::new();
+    loop {
+        buffer.reserve(BUSY);
+        match read.read_buf(&mut buffer).await {
+            Ok(0) if buffer.is_empty() => return ConnectionEnd::Clean,
+            Ok(0) => return ConnectionEnd::Protocol(ProtocolError::Truncated),
+            Ok(_) => {}
+            Err(error) => return ConnectionEnd::Io(Arc::new(error)),
+        }
+        if let Err(error) = deliver(&mut buffer, shared) {
+            return ConnectionEnd::Protocol(error);
+        }
+    }
+}
+
+/// Takes every whole frame off the buffer.
+fn deliver(buffer: &mut BytesMut, shared: &Shared) -> Result<(), ProtocolError> {
+    let mut state = shared.state();
+    while let Some(bytes) = buffer.first_chunk::<HEADER>() {
+        let header = Header::decode(*bytes)?;
+        if buffer.len() < HEADER + header.length as usize {
+            break;
+        }
+        buffer.advance(HEADER);
+        state.receive(header, buffer.split_to(header.length as usize).freeze())?;
+    }
+    Ok(())
+}

@@ -1,0 +1,74 @@
+//! The task that writes: as many queued frames as there are with one system call.
+
+use std::future::poll_fn;
+use std::io::{self, IoSlice};
+use std::pin::Pin;
+use std::sync::Arc;
+
+use bytes::Bytes;
+use tokio::io::{AsyncWrite, AsyncWriteExt};
+
+use crate::connection::Shared;
+use crate::frame::{HEADER, Header};
+
+/// Most frames of one batch.
+const FRAMES: usize = 32;
+
+/// Frames on their way out.
+#[derive(Debug, Default)]
+pub(crate) struct Batch {
+    frames: Vec<([u8; HEADER], Bytes)>,
+}
+
+impl Batch {
+    pub(crate) fn push(&mut self, header: Header, payload: Bytes) {
+        self.frames.push((header.encode(), payload));
+    }
+
+    pub(crate) fn is_full(&self) -> bool {
+        self.frames.len() >= FRAMES
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.frames.is_empty()
+    }
+}
+
+/// Writes until the connection is shut down or the stream takes no more. A failure to write does not end the
+/// connection: what the peer had sent before it went can still be read, and the reader finds its end.
+pub(crate) async fn run<W: AsyncWrite + Unpin>(mut write: W, shared: Arc<Shared>) {
+    let mut batch = Batch::default();
+    loop {
+        poll_fn(|context| shared.state().poll_batch(context, &mut batch)).await;
+        let written = match batch.is_empty() {
+            true => break,
+            false => write_batch(&mut write, &batch).await,
+        };
+        batch.frames.clear();
+        if written.is_err() {
+            shared.state().stop_writing();
+            break;
+        }
+    }
+    // The stream is closed when `write` is dropped in any case.
+    let _ = write.shutdown().await;
+}
+
+async fn write_batch<W: AsyncWrite + Unpin>(write: &mut W, batch: &Batch) -> io::Result<()> {
+    let mut slices = [IoSlice::new(&[]); 2 * FRAMES];
+    let pairs = batch.frames.iter().flat_map(|(header, payload)| [&header[..], &payload[..]]);
+    let mut count = 0;
+    for (slot, bytes) in slices.iter_mut().zip(pairs.filter(|bytes| !bytes.is_empty())) {
+        *slot = IoSlice::new(bytes);
+        count += 1;
+    }
+    let mut rest = &mut slices[..count];
+    while !rest.is_empty() {
+        let written = poll_fn(|context| Pin::new(&mut *write).poll_write_vectored(context, rest)).await?;
+        if written == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        IoSlice::advance_slices(&mut rest, written);
+    }
+    write.flush().await
+}
