@@ -1,0 +1,62 @@
+//! What a frame of the peer does to the state. Every header here has been decoded, every other claim of the peer is
+//! still to be checked.
+
+use bytes::{Buf, Bytes};
+
+use super::{ChannelState, State};
+use crate::error::ProtocolError;
+use crate::frame::{CHANNEL_LIMIT, Header, Kind};
+
+impl State {
+    /// Takes one frame of the peer.
+    pub(crate) fn receive(&mut self, header: Header, mut payload: Bytes) -> Result<(), ProtocolError> {
+        let id = header.channel;
+        if header.kind == Kind::Open {
+            return self.receive_open(id);
+        }
+        let channel = self.channels.get_mut(&id).ok_or(ProtocolError::UnknownChannel(id))?;
+        if channel.is_over() {
+            return Err(ProtocolError::UnknownChannel(id));
+        }
+        if channel.closed_there {
+            return Err(ProtocolError::AfterEnd(id));
+        }
+        let lane = header.lane.index();
+        match header.kind {
+            Kind::Open => {}
+            Kind::Data => {
+                channel.inbound[lane].accept(id, payload)?;
+                self.return_credit(id, header.lane);
+            }
+            Kind::Credit => channel.outbound[lane].grant(id, payload.get_u32_le())?,
+            Kind::End => channel.inbound[lane].end(id)?,
+            Kind::Close => {
+                channel.closed_there = true;
+                channel.wake_all();
+                self.count_out(id);
+            }
+        }
+        Ok(())
+    }
+
+    fn receive_open(&mut self, id: u32) -> Result<(), ProtocolError> {
+        if self.side.owns(id) || id <= self.highest_seen {
+            return Err(ProtocolError::BadChannelId(id));
+        }
+        if self.open_by_peer >= CHANNEL_LIMIT {
+            return Err(ProtocolError::TooManyChannels);
+        }
+        self.highest_seen = id;
+        self.open_by_peer += 1;
+        self.channels.insert(id, ChannelState::new());
+        if self.incoming_gone {
+            self.refuse(id);
+        } else {
+            self.incoming.push_back(id);
+            if let Some(waker) = self.incoming_waiting.take() {
+                waker.wake();
+            }
+        }
+        Ok(())
+    }
+}
