@@ -151,4 +151,9 @@ impl Inbound {
             waker.wake();
         }
     }
+
+    #[cfg(test)]
+    pub(crate) fn held(&self) -> usize {
+        self.chunks.iter().map(Bytes::len).sum::<usize>() + self.tail.len()
+    }
 }

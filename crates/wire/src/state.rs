@@ -8,6 +8,8 @@
 mod lanes;
 mod peer;
 mod queue;
+#[cfg(test)]
+mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
@@ -193,5 +195,11 @@ impl State {
         if self.channels.get(&id).is_some_and(|c| c.receivers == 0 && (over || c.is_over())) {
             self.channels.remove(&id);
         }
+    }
+
+    /// Bytes that came and were not read.
+    #[cfg(test)]
+    fn held(&self) -> usize {
+        self.channels.values().flat_map(|channel| &channel.inbound).map(Inbound::held).sum()
     }
 }

@@ -32,6 +32,11 @@ impl Batch {
     pub(crate) fn is_empty(&self) -> bool {
         self.frames.is_empty()
     }
+
+    #[cfg(test)]
+    pub(crate) fn frames(self) -> impl Iterator<Item = ([u8; HEADER], Bytes)> {
+        self.frames.into_iter()
+    }
 }
 
 /// Writes until the connection is shut down or the stream takes no more. A failure to write does not end the

@@ -9,6 +9,9 @@ use super::{ChannelState, State};
 use crate::frame::{Header, Kind, LaneName};
 use crate::writer::Batch;
 
+/// A queue that grew larger than this is given back when it is empty.
+const KEPT: usize = 64;
+
 /// A frame that waits to be written. A credit's payload is filled in when it is.
 #[derive(Debug)]
 pub(super) struct Queued {
@@ -53,6 +56,9 @@ impl State {
             }
         }
         if batch.is_empty() && !self.write_over {
+            if self.queue.capacity() > KEPT {
+                self.queue = VecDeque::new();
+            }
             self.writer = Some(context.waker().clone());
             return Poll::Pending;
         }
