@@ -1,6 +1,7 @@
 //! The protocol played between two states without a stream, so that every interleaving can be tried.
 
 use std::collections::VecDeque;
+use std::sync::LazyLock;
 use std::task::{Context, Poll, Waker};
 
 use bytes::Bytes;
@@ -95,9 +96,10 @@ struct Carried {
 }
 
 /// Bytes that differ from place to place and from time to time, so that no mix-up goes unseen.
-fn pattern(seed: usize, length: usize) -> Vec<u8> {
-    let start = (seed * 31 % 251) as u8;
-    (start..251).chain(0..start).cycle().take(length).collect()
+fn pattern(seed: usize, length: usize) -> Bytes {
+    static BYTES: LazyLock<Bytes> = LazyLock::new(|| (0..=250).cycle().take(400_000).collect());
+    let start = seed * 31 % 251;
+    BYTES.slice(start..start + length)
 }
 
 struct Conversation {
@@ -137,7 +139,7 @@ impl Conversation {
         }
         let bytes = pattern(carried.sent.len() + side + channel + lane, length);
         carried.sent.extend_from_slice(&bytes);
-        carried.waiting = bytes.into();
+        carried.waiting = bytes;
         self.push(side, channel, lane);
     }
 
