@@ -4,6 +4,7 @@
 //! Both ends link this crate and neither trusts the other: everything read from the peer is hostile. Wrong
 //! bytes end the connection with a typed error; they never panic and never make memory grow past the windows.
 
+mod buffers;
 mod channel;
 mod connection;
 mod error;
@@ -15,6 +16,7 @@ mod reader;
 mod state;
 mod writer;
 
+pub use buffers::ReadBuffers;
 pub use channel::{Channel, ChannelHandle};
 pub use connection::{Connection, Incoming, Side, start};
 pub use error::{ConnectionEnd, ConnectionError, LaneError, ProtocolError};
