@@ -118,6 +118,11 @@ impl Report {
         self.walls.push(WallReport { wall, state: State::Missing, detail, hint });
     }
 
+    /// Takes over the lines of another report.
+    pub fn extend(&mut self, other: Self) {
+        self.walls.extend(other.walls);
+    }
+
     /// The lines, in the order of [`Wall::ALL`].
     #[must_use]
     pub fn walls(&self) -> Vec<&WallReport> {

@@ -1,0 +1,131 @@
+//! The command line as it is written: one definition for parsing, help, completions and man pages. What it
+//! means is decided in `settings`.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, ValueEnum};
+use clap_complete::Shell;
+use policy::{Cpus, Limits, Mount, Pids, SandboxName, SandboxPath, Size, Timeout, User};
+
+/// A computer for your agent: runs coding agents and untrusted code in isolated, ephemeral sandboxes.
+#[derive(Debug, Parser)]
+#[command(name = "agentbox", version, disable_help_subcommand = true, arg_required_else_help = true)]
+#[command(after_help = "\
+Examples:
+  agentbox run -- python3 -c 'print(6 * 7)'     run a command behind the walls
+  agentbox run --report -- true                 see which walls this machine gives
+  agentbox doctor                               see what this machine lacks, and the command that mends it")]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) subcommand: Subcommand,
+}
+
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Subcommand {
+    /// Run a command in a new sandbox, which ends with it
+    Run(Box<Run>),
+    /// Print the version
+    Version,
+    /// Print completions for a shell
+    Completions {
+        /// The shell to print them for
+        shell: Shell,
+    },
+    /// Write the man pages into a directory
+    Man {
+        /// The directory, which is made if it is not there
+        directory: PathBuf,
+    },
+}
+
+/// Run a command in a new sandbox, which ends with it.
+///
+/// The exit code is the command's own: 124 if its time ran out, 126 if it cannot be executed, 127 if it is not
+/// there, 128+N if signal N ended it, 137 with a message if its memory ran out, and 125 for a failure of
+/// agentbox itself.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  agentbox run -- bash
+  agentbox run --mount ~/data:/data --env API_URL -- ./analyse /data
+  agentbox run --memory 512M --cpus 0.5 --timeout 5m -- python3 untrusted.py
+  tar c . | agentbox run -- sh -c 'tar x && make test'")]
+pub(crate) struct Run {
+    /// The command and its arguments
+    #[arg(last = true, value_name = "CMD")]
+    pub(crate) command: Vec<String>,
+    /// An agent; agents come with a later version, commands go after `--`
+    #[arg(value_name = "AGENT", hide = true)]
+    pub(crate) agent: Option<String>,
+    /// A name for the sandbox, which is also its host name
+    #[arg(long)]
+    pub(crate) name: Option<SandboxName>,
+    /// What builds the walls
+    #[arg(long, value_enum, default_value_t = Backend::Native)]
+    pub(crate) backend: Backend,
+    /// What to do where a wall cannot be had: refuse, or start and report it
+    #[arg(long, value_enum, default_value_t = Isolation::BestEffort)]
+    pub(crate) isolation: Isolation,
+    /// The tree to work on: `empty` is a private one
+    #[arg(long, short, default_value = "empty", value_name = "empty")]
+    pub(crate) workspace: String,
+    /// A directory or file of yours inside, read-only unless `:rw` is added
+    #[arg(long, value_name = "SRC:DST[:rw]")]
+    pub(crate) mount: Vec<Mount>,
+    /// A variable for the command; without a value, yours is passed on
+    #[arg(long, short, value_name = "NAME[=VALUE]")]
+    pub(crate) env: Vec<String>,
+    /// A file of such variables, one a line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) env_file: Vec<PathBuf>,
+    /// Where the command starts
+    #[arg(long, value_name = "PATH", default_value = "/workspace")]
+    pub(crate) workdir: SandboxPath,
+    /// Who the command runs as: `agent`, a user id or UID:GID; never root
+    #[arg(long, value_name = "USER", default_value = "agent")]
+    pub(crate) user: User,
+    /// Memory, private files included
+    #[arg(long, value_name = "SIZE", default_value_t = Limits::default().memory)]
+    pub(crate) memory: Size,
+    /// Processors
+    #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().cpus)]
+    pub(crate) cpus: Cpus,
+    /// Processes and threads
+    #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().pids)]
+    pub(crate) pids: Pids,
+    /// What the private directories may hold together
+    #[arg(long, value_name = "SIZE", default_value_t = Limits::default().disk)]
+    pub(crate) disk: Size,
+    /// End the command after this long: SIGTERM, two seconds later SIGKILL
+    #[arg(long, value_name = "TIME")]
+    pub(crate) timeout: Option<Timeout>,
+    /// Give the command a terminal; by itself when stdin and stdout are terminals
+    #[arg(long, short, overrides_with = "no_tty")]
+    pub(crate) tty: bool,
+    /// Give the command pipes, even on a terminal
+    #[arg(long)]
+    pub(crate) no_tty: bool,
+    /// Bring your tool chains along (rustup, nvm, pyenv, …), read-only and without credentials
+    #[arg(long)]
+    pub(crate) tools: bool,
+    /// Let the command make user namespaces, for tools that sandbox themselves
+    #[arg(long)]
+    pub(crate) nested: bool,
+    /// Print each wall on stderr: given or not, why, and how to get it
+    #[arg(long)]
+    pub(crate) report: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Backend {
+    /// Namespaces, seccomp, Landlock and cgroups, without a daemon
+    Native,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum Isolation {
+    /// Refuse to start with a wall missing
+    Strict,
+    /// Start, and report what is missing
+    BestEffort,
+}

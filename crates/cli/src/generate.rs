@@ -1,0 +1,30 @@
+//! What is made from the definition of the command line: the version, completions and man pages.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::CommandFactory as _;
+use clap_complete::Shell;
+
+use crate::arguments::Arguments;
+use crate::failure::Failure;
+
+pub(crate) fn version() -> Result<ExitCode, Failure> {
+    println!("agentbox {}", env!("CARGO_PKG_VERSION"));
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn completions(shell: Shell) -> Result<ExitCode, Failure> {
+    clap_complete::generate(shell, &mut Arguments::command(), "agentbox", &mut io::stdout());
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn man_pages(directory: &Path) -> Result<ExitCode, Failure> {
+    let unwritable =
+        |error: io::Error| Failure::new(format!("cannot write man pages to '{}'", directory.display())).cause(error);
+    fs::create_dir_all(directory).map_err(unwritable)?;
+    clap_mangen::generate_to(Arguments::command(), directory).map_err(unwritable)?;
+    Ok(ExitCode::SUCCESS)
+}

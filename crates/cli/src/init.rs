@@ -1,0 +1,8 @@
+//! The program that becomes PID 1 of every sandbox. A file of its own, small and static, so that one copy in
+//! memory serves all sandboxes and none of the owner's code is inside.
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    init::main()
+}

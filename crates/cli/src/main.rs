@@ -1,0 +1,40 @@
+//! `agentbox`: the owner's program. The same file is also the keeper and the supervisor, which are started
+//! from it with one word and nothing else.
+
+mod arguments;
+mod failure;
+mod generate;
+mod output;
+mod run;
+mod settings;
+mod stdio;
+mod terminal;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use arguments::{Arguments, Subcommand};
+use failure::Failure;
+
+fn main() -> ExitCode {
+    // The two processes behind a sandbox take their orders over a socket and have no arguments to parse.
+    match std::env::args_os().nth(1).as_ref().and_then(|word| word.to_str()) {
+        Some("keeper") => return keeper::main(),
+        Some("supervisor") => return supervisor::main(),
+        _ => {}
+    }
+    match Arguments::try_parse() {
+        Ok(arguments) => dispatch(arguments).unwrap_or_else(|failure| failure.print()),
+        Err(error) => failure::usage(&error),
+    }
+}
+
+fn dispatch(arguments: Arguments) -> Result<ExitCode, Failure> {
+    match arguments.subcommand {
+        Subcommand::Run(run) => run::run(*run),
+        Subcommand::Version => generate::version(),
+        Subcommand::Completions { shell } => generate::completions(shell),
+        Subcommand::Man { directory } => generate::man_pages(&directory),
+    }
+}

@@ -1,0 +1,240 @@
+//! `agentbox run`: a sandbox for one command, attached to this terminal or script. The straight line: settings,
+//! start, ask, pump, end, and the command's exit code for our own.
+
+use std::process::ExitCode;
+
+use engine::{Engine, Events, KeeperEvent, Starting, find_outside};
+use policy::SandboxSpec;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use wire::{
+    Ask, Channel, Event, ExecEvent, ExecInput, Exited, Failed, LaneReceiver, LaneSender, Request, Side, Step, Tell,
+    VERSION,
+};
+
+use crate::arguments::Run;
+use crate::failure::Failure;
+use crate::output::print_report;
+use crate::settings::{self, Reporting, Settings};
+use crate::stdio::{self, Target, Written};
+use crate::terminal::{self, RawMode};
+
+const TIMED_OUT: u8 = 124;
+const NOT_EXECUTABLE: u8 = 126;
+const NOT_FOUND: u8 = 127;
+const SIGNALLED: i32 = 128;
+const ENOENT: i32 = 2;
+
+pub(crate) fn run(run: Run) -> Result<ExitCode, Failure> {
+    let engine = Engine::open()?;
+    let settings = settings::resolve(run, &engine)?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new("cannot start").cause(error))?;
+    let code = runtime.block_on(attach(&engine, settings));
+    // A thread may still wait for a key on stdin; nobody needs it any more.
+    runtime.shutdown_background();
+    code
+}
+
+async fn attach(engine: &Engine, settings: Settings) -> Result<ExitCode, Failure> {
+    let Settings { spec, command, report } = settings;
+    let signals = Signals::listen()?;
+    let Starting { client, events } = engine.start(spec.clone())?;
+    let keeper = tokio::spawn(follow(events, report));
+    // While the walls go up, what killed keepers left is cleaned up.
+    engine.reconcile();
+
+    let exec = command.exec(&spec);
+    let raw = command.terminal.and_then(|_| RawMode::enter());
+    let ended = converse(client, Request { version: VERSION, ask: Some(Ask::Exec(exec)) }, signals, raw.as_ref());
+    let ended = ended.await;
+    // The terminal is given back before anything is said.
+    drop(raw);
+    let kept = keeper.await.unwrap_or(Err(Failure::new("the sandbox was lost")));
+    match (ended, kept) {
+        (Ended::Exited(exited), Ok(())) => Ok(exit_code(exited, &spec)),
+        (Ended::Failed(failed), Ok(())) => Err(not_started(failed, &command.argv[0], &spec)),
+        (_, Err(failure)) => Err(failure),
+        (Ended::OutputBroken, Ok(())) => Ok(ExitCode::from(SIGNALLED as u8 + 13)),
+        (Ended::Lost, Ok(())) => Err(Failure::new("the sandbox ended before the command did")
+            .cause("its init, supervisor or keeper was killed")),
+    }
+}
+
+/// How a conversation ended.
+enum Ended {
+    Exited(Exited),
+    Failed(Failed),
+    OutputBroken,
+    Lost,
+}
+
+/// Prints what the keeper reports; done when nothing is left of the sandbox.
+async fn follow(mut events: Events, reporting: Reporting) -> Result<(), Failure> {
+    let mut outcome = Err(Failure::new("the keeper ended without a word"));
+    while let Some(event) = events.next().await? {
+        match event {
+            KeeperEvent::Ready { report, covered_sockets, .. } => {
+                print_report(&report, &covered_sockets, reporting);
+            }
+            KeeperEvent::Failed(problem) => outcome = Err(problem.into()),
+            KeeperEvent::Ended { leftover: None } => outcome = Ok(()),
+            KeeperEvent::Ended { leftover: Some(leftover) } => {
+                outcome = Err(Failure::new("something of the sandbox is left behind")
+                    .cause(leftover)
+                    .hint("the next agentbox command tries again to remove it"));
+            }
+        }
+    }
+    events.wait();
+    outcome
+}
+
+/// Asks for the command and passes bytes, signals and sizes on until it has ended.
+async fn converse(
+    client: std::os::unix::net::UnixStream,
+    request: Request,
+    signals: Signals,
+    raw: Option<&RawMode>,
+) -> Ended {
+    let Ok(stream) = client.set_nonblocking(true).and_then(|()| tokio::net::UnixStream::from_std(client)) else {
+        return Ended::Lost;
+    };
+    let (read, write) = stream.into_split();
+    let (connection, _) = wire::start(read, write, Side::Asking);
+    let Ok(channel) = connection.open() else { return Ended::Lost };
+    let Channel { messages, input, output, error, handle } = channel;
+    let (mut asking, hearing) = (messages.sender, messages.receiver);
+    if asking.send_message(&request).await.is_err() {
+        return Ended::Lost;
+    }
+    drop((output.sender, error.sender, input.receiver));
+    let stdin = tokio::spawn(stdio::pump_stdin(input.sender));
+    let stdout = stdio::pump_output(output.receiver, Target::Stdout);
+    let stderr = stdio::pump_output(error.receiver, Target::Stderr);
+    let outputs = async { tokio::join!(stdout, stderr) };
+    let ended = tokio::select! {
+        (ended, written) = async { tokio::join!(hear(hearing), outputs) } => match written {
+            (Written::Broken, _) => Ended::OutputBroken,
+            _ => ended,
+        },
+        never = tell(asking, signals, raw) => never,
+    };
+    stdin.abort();
+    drop(handle);
+    connection.shutdown();
+    ended
+}
+
+async fn hear(mut hearing: LaneReceiver) -> Ended {
+    while let Ok(Some(message)) = hearing.next_message::<ExecEvent>().await {
+        match message.event {
+            Some(Event::Exited(exited)) => return Ended::Exited(exited),
+            Some(Event::Failed(failed)) => return Ended::Failed(failed),
+            Some(Event::Started(_)) | None => {}
+        }
+    }
+    Ended::Lost
+}
+
+/// The signals that a caller may send us, which are meant for the command.
+struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+    quit: Signal,
+    resize: Signal,
+    stop: Signal,
+}
+
+impl Signals {
+    fn listen() -> Result<Self, Failure> {
+        let listen = |kind| signal(kind).map_err(|error| Failure::new("cannot listen for signals").cause(error));
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hang_up: listen(SignalKind::hangup())?,
+            quit: listen(SignalKind::quit())?,
+            resize: listen(SignalKind::window_change())?,
+            stop: listen(SignalKind::from_raw(rustix::process::Signal::TSTP.as_raw()))?,
+        })
+    }
+}
+
+/// Passes signals and sizes on, for as long as the command runs. A third request to end is for us.
+async fn tell(mut asking: LaneSender, mut signals: Signals, raw: Option<&RawMode>) -> Ended {
+    let mut patience = 3;
+    loop {
+        let told = tokio::select! {
+            _ = signals.interrupt.recv() => Some(Tell::Signal(SignalKind::interrupt().as_raw_value())),
+            _ = signals.terminate.recv() => Some(Tell::Signal(SignalKind::terminate().as_raw_value())),
+            _ = signals.hang_up.recv() => Some(Tell::Signal(SignalKind::hangup().as_raw_value())),
+            _ = signals.quit.recv() => Some(Tell::Signal(SignalKind::quit().as_raw_value())),
+            _ = signals.resize.recv() => terminal::size().map(Tell::Resize),
+            _ = signals.stop.recv() => {
+                suspend(raw);
+                terminal::size().map(Tell::Resize)
+            }
+        };
+        if matches!(told, Some(Tell::Signal(_))) {
+            patience -= 1;
+            if patience == 0 {
+                return Ended::Lost;
+            }
+        }
+        if let Some(tell) = told
+            && asking.send_message(&ExecInput { tell: Some(tell) }).await.is_err()
+        {
+            return std::future::pending().await;
+        }
+    }
+}
+
+/// Gives the terminal back, stops as the shell expects, and takes it again when continued.
+fn suspend(raw: Option<&RawMode>) {
+    if let Some(raw) = raw {
+        raw.restore();
+    }
+    let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
+    if let Some(raw) = raw {
+        raw.again();
+    }
+}
+
+fn exit_code(exited: Exited, spec: &SandboxSpec) -> ExitCode {
+    if exited.timed_out {
+        eprintln!("error: the command ran out of time");
+        return ExitCode::from(TIMED_OUT);
+    }
+    if exited.out_of_memory {
+        eprintln!("error: the command ran out of memory (limit {})", spec.limits.memory);
+        eprintln!("hint: give it more with --memory");
+    }
+    let code = if exited.signal != 0 { SIGNALLED + exited.signal } else { exited.code };
+    ExitCode::from(u8::try_from(code & 0xff).unwrap_or(u8::MAX))
+}
+
+fn not_started(failed: Failed, program: &str, spec: &SandboxSpec) -> Failure {
+    let cause = std::io::Error::from_raw_os_error(failed.errno);
+    match Step::try_from(failed.step) {
+        Ok(Step::Program) if failed.errno == ENOENT => {
+            let failure = Failure::new(format!("'{program}' is not found inside")).code(NOT_FOUND);
+            match find_outside(program) {
+                Some(path) => failure
+                    .cause(format!("it is at '{}' outside, which is not part of the sandbox", path.display()))
+                    .hint("--tools brings your tool chains along, --mount DIR:DIR any other directory"),
+                None => failure.hint("check the spelling, or install it on the host"),
+            }
+        }
+        Ok(Step::Program) => Failure::new(format!("'{program}' cannot be executed"))
+            .cause(cause)
+            .hint("check that it is a program with its executable bit set")
+            .code(NOT_EXECUTABLE),
+        Ok(Step::Workdir) => Failure::new(format!("cannot start in '{}'", spec.workdir))
+            .cause(cause)
+            .hint("name a directory that is inside with --workdir"),
+        Ok(step) => Failure::new(format!("cannot start '{program}' ({step:?})")).cause(cause),
+        Err(_) => Failure::new(format!("cannot start '{program}'")).cause(cause),
+    }
+}

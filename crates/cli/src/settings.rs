@@ -1,0 +1,123 @@
+//! What the arguments of `run` mean: a spec and a command, or a failure with a hint. Everything about the
+//! caller's machine that the arguments refer to is looked up here and nowhere later.
+
+use std::env;
+use std::fs;
+use std::path::Path;
+
+use engine::{Command, Engine};
+use policy::{
+    Backend, Isolation, Limits, Nesting, Root, SandboxSpec, Tools, Variable, Workspace, parse_environment_file,
+};
+
+use crate::arguments::{self, Run};
+use crate::failure::Failure;
+use crate::terminal;
+
+/// A command and the sandbox for it.
+pub(crate) struct Settings {
+    pub(crate) spec: SandboxSpec,
+    pub(crate) command: Command,
+    pub(crate) report: Reporting,
+}
+
+/// When the isolation report is printed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reporting {
+    /// Whole.
+    Always,
+    /// What is missing, if anything.
+    Gaps,
+}
+
+pub(crate) fn resolve(run: Run, engine: &Engine) -> Result<Settings, Failure> {
+    let argv = command(&run)?;
+    let environment = environment(&run)?;
+    workspace(&run.workspace)?;
+    let terminal = terminal(&run)?;
+    let arguments::Backend::Native = run.backend;
+    let spec = SandboxSpec {
+        id: engine.new_id()?,
+        name: run.name,
+        backend: Backend::Native,
+        isolation: match run.isolation {
+            arguments::Isolation::Strict => Isolation::Strict,
+            arguments::Isolation::BestEffort => Isolation::BestEffort,
+        },
+        workspace: Workspace::Empty,
+        root: Root::Host(if run.tools { Tools::Owner } else { Tools::System }),
+        mounts: run.mount,
+        environment,
+        workdir: run.workdir,
+        user: run.user,
+        limits: Limits { memory: run.memory, cpus: run.cpus, pids: run.pids, disk: run.disk },
+        nesting: if run.nested { Nesting::Open } else { Nesting::Closed },
+    };
+    let report = if run.report { Reporting::Always } else { Reporting::Gaps };
+    Ok(Settings { spec, command: Command { argv, terminal, timeout: run.timeout }, report })
+}
+
+fn command(run: &Run) -> Result<Vec<String>, Failure> {
+    if let Some(agent) = &run.agent {
+        let words: Vec<&str> =
+            std::iter::once(agent.as_str()).chain(run.command.iter().map(String::as_str)).collect();
+        return Err(Failure::new(format!("there is no agent '{agent}'"))
+            .cause("a word before `--` names an agent, and this version has none yet")
+            .hint(format!("to run a command, put it after `--`: agentbox run -- {}", words.join(" "))));
+    }
+    if run.command.is_empty() {
+        return Err(Failure::new("there is no command to run")
+            .hint("put it after `--`: agentbox run -- bash"));
+    }
+    if run.command[0].is_empty() {
+        return Err(Failure::new("the command is empty").hint("name a program after `--`"));
+    }
+    Ok(run.command.clone())
+}
+
+/// Files first, so that what stands on the command line wins.
+fn environment(run: &Run) -> Result<Vec<Variable>, Failure> {
+    let lookup = |name: &str| env::var(name).ok();
+    let mut variables = Vec::new();
+    for path in &run.env_file {
+        let unusable = || Failure::new(format!("cannot use the variables of '{}'", path.display()));
+        let text = fs::read_to_string(path).map_err(|error| unusable().cause(error))?;
+        let hint = "one NAME=value a line; `#` begins a comment";
+        variables.extend(
+            parse_environment_file(&text, lookup).map_err(|error| unusable().cause(error).hint(hint))?,
+        );
+    }
+    for text in &run.env {
+        let hint = "--env NAME=VALUE sets one, --env NAME passes yours on";
+        let variable = Variable::parse(text, lookup)
+            .map_err(|error| Failure::new("cannot use --env").cause(error).hint(hint))?;
+        variables.push(variable);
+    }
+    Ok(variables)
+}
+
+fn workspace(text: &str) -> Result<(), Failure> {
+    if text == "empty" {
+        return Ok(());
+    }
+    let failure = if Path::new(text).is_dir() {
+        Failure::new(format!("'{text}' cannot be a workspace yet"))
+            .cause("this version has no review of changes, and yours are not touched without one")
+    } else {
+        Failure::new(format!("'{text}' is not a directory"))
+    };
+    Err(failure.hint(
+        "leave --workspace out for an empty one, or show a directory read-only with --mount DIR:/workspace/src",
+    ))
+}
+
+fn terminal(run: &Run) -> Result<Option<wire::WindowSize>, Failure> {
+    if run.no_tty || (!run.tty && !terminal::is_interactive()) {
+        return Ok(None);
+    }
+    terminal::size().map(Some).ok_or_else(|| {
+        Failure::new("--tty needs a terminal on stdin")
+            .cause("stdin is not a terminal")
+            .hint("leave --tty out in scripts: the command gets pipes")
+    })
+}

@@ -1,0 +1,102 @@
+//! The caller's stdin, stdout and stderr, in threads of their own: they may be anything, a blocked one must
+//! not hold up the others, and setting them non-blocking would change them for whoever shares them.
+
+use std::io::{self, Read as _, Write as _};
+use std::thread::JoinHandle;
+
+use bytes::{Bytes, BytesMut};
+use tokio::sync::mpsc;
+use wire::{LaneReceiver, LaneSender};
+
+/// Chunks in flight between a thread and the lane.
+const CHUNKS: usize = 4;
+const CHUNK: usize = 64 * 1024;
+
+/// Passes stdin on until its end or until the command no longer reads.
+pub(crate) async fn pump_stdin(mut lane: LaneSender) {
+    let (sender, mut receiver) = mpsc::channel::<Bytes>(CHUNKS);
+    // The thread is never joined: it may wait for a key that is never pressed.
+    std::thread::spawn(move || {
+        let mut stdin = io::stdin().lock();
+        let mut buffer = BytesMut::new();
+        loop {
+            buffer.resize(CHUNK, 0);
+            match stdin.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => {
+                    if sender.blocking_send(buffer.split_to(count).freeze()).is_err() {
+                        break;
+                    }
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => break,
+            }
+        }
+    });
+    while let Some(bytes) = receiver.recv().await {
+        if lane.send(bytes).await.is_err() {
+            return;
+        }
+    }
+    lane.finish();
+}
+
+/// Where a lane's bytes go.
+#[derive(Clone, Copy)]
+pub(crate) enum Target {
+    Stdout,
+    Stderr,
+}
+
+/// How the writing went.
+pub(crate) enum Written {
+    /// All of it.
+    Whole,
+    /// Nobody reads it any more.
+    Broken,
+}
+
+/// Writes a lane out. The thread starts with the first byte, as many commands say nothing.
+pub(crate) async fn pump_output(mut lane: LaneReceiver, target: Target) -> Written {
+    let mut writer: Option<(mpsc::Sender<Bytes>, JoinHandle<io::Result<()>>)> = None;
+    let mut broken = false;
+    while let Ok(Some(bytes)) = lane.next().await {
+        let (sender, _) = writer.get_or_insert_with(|| start_writer(target));
+        if sender.send(bytes).await.is_err() {
+            broken = true;
+            break;
+        }
+    }
+    if let Some((sender, thread)) = writer {
+        drop(sender);
+        let joined = tokio::task::spawn_blocking(move || thread.join()).await;
+        broken |= !matches!(joined, Ok(Ok(Ok(()))));
+    }
+    if broken { Written::Broken } else { Written::Whole }
+}
+
+fn start_writer(target: Target) -> (mpsc::Sender<Bytes>, JoinHandle<io::Result<()>>) {
+    let (sender, mut receiver) = mpsc::channel::<Bytes>(CHUNKS);
+    let thread = std::thread::spawn(move || {
+        while let Some(bytes) = receiver.blocking_recv() {
+            match target {
+                // Not through the language's own stdout, which would look for line ends in every chunk.
+                Target::Stdout => write_all(rustix::stdio::stdout(), &bytes)?,
+                Target::Stderr => io::stderr().write_all(&bytes)?,
+            }
+        }
+        Ok(())
+    });
+    (sender, thread)
+}
+
+fn write_all(descriptor: rustix::fd::BorrowedFd<'_>, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match rustix::io::write(descriptor, bytes) {
+            Ok(count) => bytes = &bytes[count..],
+            Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+    Ok(())
+}

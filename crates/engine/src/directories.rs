@@ -1,0 +1,80 @@
+//! Where things of ours are on the host: the runtime directory of whoever calls.
+
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::process::geteuid;
+
+use crate::error::EngineError;
+
+/// The directories of one caller.
+#[derive(Clone, Debug)]
+pub struct Directories {
+    runtime: PathBuf,
+    state: PathBuf,
+}
+
+impl Directories {
+    /// Finds them, and makes the runtime directory if it is not there.
+    pub fn open() -> Result<Self, EngineError> {
+        let uid = geteuid();
+        let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let runtime = if uid.is_root() {
+            PathBuf::from("/run/agentbox")
+        } else {
+            variable("XDG_RUNTIME_DIR").map_or_else(
+                || PathBuf::from(format!("/tmp/agentbox-{}", uid.as_raw())),
+                |directory| directory.join("agentbox"),
+            )
+        };
+        let state = variable("AGENTBOX_HOME")
+            .or_else(|| uid.is_root().then(|| PathBuf::from("/var/lib/agentbox")))
+            .or_else(|| variable("XDG_STATE_HOME").map(|directory| directory.join("agentbox")))
+            .or_else(|| variable("HOME").map(|home| home.join(".local/state/agentbox")))
+            .unwrap_or_else(|| runtime.join("state"));
+        let directories = Self { runtime, state };
+        make_private(&directories.runtime)?;
+        make_private(&directories.sandboxes())?;
+        Ok(directories)
+    }
+
+    /// The runtime directories of sandboxes.
+    #[must_use]
+    pub fn sandboxes(&self) -> PathBuf {
+        self.runtime.join("sandboxes")
+    }
+
+    /// The file of locks for root's id ranges.
+    #[must_use]
+    pub fn id_ranges(&self) -> PathBuf {
+        self.runtime.join("id-ranges")
+    }
+
+    /// Directories that no sandbox may ever see.
+    #[must_use]
+    pub fn own(&self) -> Vec<PathBuf> {
+        vec![self.runtime.clone(), self.state.clone()]
+    }
+}
+
+/// Makes a directory for the caller alone. One that is there already must be the caller's: a name in /tmp
+/// could be taken by anybody.
+fn make_private(path: &Path) -> Result<(), EngineError> {
+    let unusable = |source| EngineError::File { path: path.to_owned(), source };
+    match DirBuilder::new().mode(0o700).create(path) {
+        Ok(()) => return Ok(()),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+        Err(source) => return Err(unusable(source)),
+    }
+    let metadata = fs::symlink_metadata(path).map_err(unusable)?;
+    if metadata.uid() != geteuid().as_raw() {
+        return Err(EngineError::Foreign { path: path.to_owned(), owner: metadata.uid() });
+    }
+    if !metadata.is_dir() || metadata.mode() & 0o077 != 0 {
+        let wrong = io::Error::new(io::ErrorKind::PermissionDenied, "it is open to others, or no directory");
+        return Err(unusable(wrong));
+    }
+    Ok(())
+}

@@ -1,0 +1,17 @@
+//! What the command line and the server share: where things are, starting a sandbox, the command to run in it,
+//! and cleaning up after keepers that were killed.
+//!
+//! It stands on the owner's side. It holds no sandbox itself: a keeper does, and goes on without it.
+
+mod command;
+mod directories;
+mod error;
+mod reconcile;
+mod scope;
+mod start;
+
+pub use command::{Command, find_outside};
+pub use directories::Directories;
+pub use error::EngineError;
+pub use handover::{KeeperEvent, Problem};
+pub use start::{Engine, Events, Starting};

@@ -1,0 +1,42 @@
+//! A place for cgroups under a systemd user session: an ordinary user cannot move a process out of its login
+//! session, but the user's own systemd can start one in a scope that is delegated to it.
+
+use std::path::{Path, PathBuf};
+
+use jail::Hierarchies;
+use rustix::fs::{Access, access};
+use rustix::process::geteuid;
+
+/// The program that asks the user's systemd for a scope.
+const SYSTEMD_RUN: &str = "/usr/bin/systemd-run";
+
+/// The command in front of the keeper, where a scope is needed and to be had; else nothing.
+pub(crate) fn prefix(description: &str) -> Option<Vec<String>> {
+    if geteuid().is_root() || !Path::new(SYSTEMD_RUN).exists() || bus().is_none() {
+        return None;
+    }
+    let unified = Hierarchies::read().ok()?.unified?;
+    // A session whose cgroup is the caller's already needs no other.
+    if access(unified.own.join("cgroup.procs"), Access::WRITE_OK).is_ok() {
+        return None;
+    }
+    let arguments =
+        [SYSTEMD_RUN, "--user", "--scope", "--quiet", "--collect", "--property=Delegate=yes", "--description"];
+    let arguments = arguments.iter().copied().chain([description, "--"]);
+    Some(arguments.map(str::to_owned).collect())
+}
+
+/// The variables that lead to the user's systemd, for a process that has no others.
+pub(crate) fn environment() -> Vec<(&'static str, String)> {
+    let Some(directory) = bus() else { return Vec::new() };
+    vec![
+        ("XDG_RUNTIME_DIR", directory.display().to_string()),
+        ("DBUS_SESSION_BUS_ADDRESS", format!("unix:path={}/bus", directory.display())),
+    ]
+}
+
+/// The runtime directory in which the user's systemd listens.
+fn bus() -> Option<PathBuf> {
+    let directory = PathBuf::from(format!("/run/user/{}", geteuid().as_raw()));
+    (directory.join("systemd/private").exists() && directory.join("bus").exists()).then_some(directory)
+}

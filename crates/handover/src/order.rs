@@ -1,0 +1,85 @@
+//! The orders and what the keeper tells of how it went.
+
+use std::path::PathBuf;
+
+use policy::{Report, SandboxSpec};
+use serde::{Deserialize, Serialize};
+
+/// From the engine to a new keeper. With it go two descriptors: the lock of the sandbox's runtime directory,
+/// and the first client's end of the supervisor's socket.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct KeeperOrder {
+    /// What to build.
+    pub spec: SandboxSpec,
+    /// The sandbox's own runtime directory; the keeper removes it in the end.
+    pub runtime: PathBuf,
+    /// The file of locks for root's id ranges.
+    pub id_ranges: PathBuf,
+    /// The static file that becomes PID 1.
+    pub init: PathBuf,
+    /// The program that becomes the supervisor.
+    pub program: PathBuf,
+    /// The caller's home directory.
+    pub home: Option<PathBuf>,
+    /// Our own directories, which no mount may bring in.
+    pub own: Vec<PathBuf>,
+}
+
+/// From the keeper to a new supervisor. With it go three descriptors: the control channel, the listening
+/// socket, and the first client's connection.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct SupervisorOrder {
+    /// The directory that is all it may write to.
+    pub directory: PathBuf,
+    /// The host id that it changes to, where there is one for it.
+    pub uid: Option<u32>,
+}
+
+/// From the keeper to the engine.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum KeeperEvent {
+    /// The walls stand and init runs.
+    Ready {
+        /// Each wall.
+        report: Report,
+        /// Sockets of the host's in mounted trees, covered.
+        covered_sockets: Vec<PathBuf>,
+        /// Init's process id on the host.
+        init: i32,
+        /// The supervisor's.
+        supervisor: u32,
+    },
+    /// Nothing was started, and nothing is left.
+    Failed(Problem),
+    /// The sandbox has ended and nothing is left of it.
+    Ended {
+        /// What could not be removed, if anything.
+        leftover: Option<String>,
+    },
+}
+
+/// A failure as a person reads it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Problem {
+    /// What failed.
+    pub error: String,
+    /// Why, from the outermost reason inwards.
+    pub causes: Vec<String>,
+    /// What to do about it.
+    pub hint: Option<String>,
+}
+
+impl Problem {
+    /// The failure with all its causes.
+    #[must_use]
+    pub fn new(error: &dyn std::error::Error, hint: Option<String>) -> Self {
+        let mut causes = Vec::new();
+        let mut source = error.source();
+        while let Some(cause) = source {
+            causes.push(cause.to_string());
+            source = cause.source();
+        }
+        Self { error: error.to_string(), causes, hint }
+    }
+}

@@ -1,0 +1,244 @@
+//! The process after clone: builds the walls around itself from the inside, step by step, and becomes init.
+//! Only raw system calls on data planned before: another thread of the caller may have held any lock.
+
+use std::os::fd::RawFd;
+
+use policy::Wall;
+
+use crate::plan::Plan;
+use crate::seccomp;
+use crate::step::Step;
+use crate::sys::{self, Errno, Outcome, PointerArray};
+
+/// Descriptors that the builder works with, as numbers that both sides of the clone know.
+#[derive(Clone, Copy)]
+pub(crate) struct Ends {
+    /// The parent lets the builder go on by a byte here, twice; end-of-file means that it is gone.
+    pub(crate) gate: RawFd,
+    /// The builder says here where it failed; it closes by itself when init starts.
+    pub(crate) status: RawFd,
+    /// The control channel, which becomes init's stdin and stdout.
+    pub(crate) channel: RawFd,
+    /// Where init's own complaints go.
+    pub(crate) log: RawFd,
+}
+
+/// A failure as the builder reports it: which phase, and at which step of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Failure {
+    pub(crate) phase: Phase,
+    pub(crate) step: u32,
+    pub(crate) errno: i32,
+}
+
+macro_rules! phases {
+    ($($phase:ident $meaning:literal,)*) => {
+        /// The phases of building, in order.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(u32)]
+        pub(crate) enum Phase { $($phase,)* }
+
+        impl Phase {
+            const ALL: &[Phase] = &[$(Phase::$phase,)*];
+
+            pub(crate) const fn meaning(self) -> &'static str {
+                match self { $(Phase::$phase => $meaning,)* }
+            }
+        }
+    };
+}
+
+phases! {
+    Gate "wait for the keeper",
+    Identity "become the root of the new user namespace",
+    Propagation "cut the mounts off from the host's",
+    NewRoot "mount the new root",
+    Steps "put the new root together",
+    CgroupNamespace "make a cgroup namespace",
+    CgroupSteps "show the sandbox its cgroup",
+    Name "set the host name",
+    Loopback "raise the loopback device",
+    Pivot "leave the host's root",
+    Seal "make the root read-only",
+    Limits "set the resource limits",
+    Privileges "drop the privileges",
+    Descriptors "drop the descriptors",
+    Filter "install the system call filter",
+    Execute "start init",
+}
+
+impl Failure {
+    pub(crate) const SIZE: usize = 12;
+
+    fn to_bytes(self) -> [u8; Self::SIZE] {
+        let mut bytes = [0; Self::SIZE];
+        bytes[..4].copy_from_slice(&(self.phase as u32).to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.step.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.errno.to_le_bytes());
+        bytes
+    }
+
+    pub(crate) fn from_bytes(bytes: [u8; Self::SIZE]) -> Option<Self> {
+        let word = |at: usize| u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]]);
+        let phase = *Phase::ALL.get(word(0) as usize)?;
+        Some(Self { phase, step: word(4), errno: word(8) as i32 })
+    }
+}
+
+/// Builds and becomes init, or says why not and ends.
+pub(crate) fn run(plan: &Plan, ends: Ends, arguments: &PointerArray<'_>, nothing: &PointerArray<'_>) -> ! {
+    let Err(failure) = build(plan, ends, arguments, nothing);
+    let _ = sys::write(ends.status, &failure.to_bytes());
+    sys::exit(1)
+}
+
+/// The one straight line. The order matters and each step says why it stands where it does.
+fn build(
+    plan: &Plan,
+    ends: Ends,
+    arguments: &PointerArray<'_>,
+    nothing: &PointerArray<'_>,
+) -> Result<std::convert::Infallible, Failure> {
+    let at = |phase| move |errno: Errno| Failure { phase, step: 0, errno: errno.0 };
+    let keeps = |wall| plan.weaken.keeps(wall);
+
+    // Until the keeper has written the id maps, this process is nobody and could own no file.
+    wait(ends.gate).map_err(at(Phase::Gate))?;
+    become_root(plan).map_err(at(Phase::Identity))?;
+    // A change of ids clears the signal, so it comes after. If the keeper died before, the gate tells.
+    sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64).map_err(at(Phase::Identity))?;
+
+    // First of all mounts: nothing that follows may reach the host, nor anything of the host's come in.
+    sys::mount(c"none", c"/", None, libc::MS_REC | libc::MS_PRIVATE, None).map_err(at(Phase::Propagation))?;
+    let flags = libc::MS_NOSUID | libc::MS_NODEV;
+    sys::mount(c"agentbox", &plan.staging, Some(c"tmpfs"), flags, Some(&plan.root_options))
+        .and_then(|()| sys::change_directory(&plan.staging))
+        .map_err(at(Phase::NewRoot))?;
+    run_steps(&plan.steps, Phase::Steps)?;
+
+    // The cgroup namespace begins where one stands, so the keeper has to have moved us by now.
+    wait(ends.gate).map_err(at(Phase::Gate))?;
+    if keeps(Wall::CgroupNamespace) {
+        sys::unshare(libc::CLONE_NEWCGROUP).map_err(at(Phase::CgroupNamespace))?;
+    }
+    run_steps(&plan.cgroup_steps, Phase::CgroupSteps)?;
+    if keeps(Wall::UtsNamespace) {
+        sys::set_host_name(&plan.host_name).map_err(at(Phase::Name))?;
+    }
+    if keeps(Wall::NetNamespace) {
+        sys::raise_loopback().map_err(at(Phase::Loopback))?;
+    }
+
+    // The old root goes on top of the new one and is taken off: no path and no mount leads back.
+    sys::pivot_root(c".", c".")
+        .and_then(|()| sys::unmount_detached(c"."))
+        .and_then(|()| sys::change_directory(c"/"))
+        .map_err(at(Phase::Pivot))?;
+    let sealed = libc::MS_REMOUNT | libc::MS_BIND | libc::MS_RDONLY | flags;
+    sys::mount(c"none", c"/", None, sealed, None).map_err(at(Phase::Seal))?;
+
+    for (resource, value) in &plan.limits {
+        sys::lower_limit(*resource, *value).map_err(at(Phase::Limits))?;
+    }
+    drop_privileges(plan).map_err(at(Phase::Privileges))?;
+    sys::reset_signals();
+    let status = arrange_descriptors(plan, ends).map_err(at(Phase::Descriptors))?;
+
+    // Last, as it forbids most of the above. Everything inside inherits it, init included.
+    if keeps(Wall::Seccomp) {
+        seccomp::install(&plan.filter)
+            .map_err(|errno| Failure { phase: Phase::Filter, step: 0, errno })?;
+    }
+    let errno = sys::execute(&plan.init_path, arguments, nothing);
+    let failure = Failure { phase: Phase::Execute, step: 0, errno: errno.0 };
+    let _ = sys::write(status, &failure.to_bytes());
+    sys::exit(1)
+}
+
+/// Waits for the parent's byte.
+fn wait(gate: RawFd) -> Outcome {
+    loop {
+        match sys::read(gate, &mut [0]) {
+            Ok(1) => return Ok(()),
+            Ok(_) => return Err(Errno(libc::EPIPE)),
+            Err(Errno(libc::EINTR)) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+}
+
+/// With a range of ids: root of the namespace, so that the agent owns nothing it is not given. With one id
+/// there is nobody else to be.
+fn become_root(plan: &Plan) -> Outcome {
+    if !plan.ids.has_root() {
+        return Ok(());
+    }
+    sys::set_groups(&[])?;
+    sys::set_group(0)?;
+    sys::set_user(0)
+}
+
+fn run_steps(steps: &[Step], phase: Phase) -> Result<(), Failure> {
+    for (index, step) in steps.iter().enumerate() {
+        step.run().map_err(|errno| Failure { phase, step: index as u32, errno: errno.0 })?;
+    }
+    Ok(())
+}
+
+/// What init keeps where it has users to choose among: to change to them, to signal them, and to see to it
+/// that what it starts keeps nothing.
+const INIT_CAPABILITIES: u64 =
+    1 << CAP_KILL | 1 << CAP_SETGID | 1 << CAP_SETUID | 1 << CAP_SETPCAP;
+const CAP_KILL: u32 = 5;
+const CAP_SETGID: u32 = 6;
+const CAP_SETUID: u32 = 7;
+const CAP_SETPCAP: u32 = 8;
+const LAST_CAPABILITY: u32 = 63;
+
+fn drop_privileges(plan: &Plan) -> Outcome {
+    let kept = if plan.ids.has_root() { INIT_CAPABILITIES } else { 0 };
+    if plan.weaken.keeps(Wall::Capabilities) {
+        for capability in (0..=LAST_CAPABILITY).filter(|capability| kept & (1 << capability) == 0) {
+            match sys::prctl(libc::PR_CAPBSET_DROP, u64::from(capability)) {
+                Ok(_) => {}
+                // The kernel knows no such capability, nor any higher one.
+                Err(Errno(libc::EINVAL)) => break,
+                Err(errno) => return Err(errno),
+            }
+        }
+        sys::set_capabilities(kept)?;
+    }
+    sys::prctl(libc::PR_SET_NO_NEW_PRIVS, 1).map(drop)
+}
+
+/// The channel to 0 and 1, the log to 2, the status to 3 until exec, and nothing else.
+fn arrange_descriptors(plan: &Plan, ends: Ends) -> Result<RawFd, Errno> {
+    const ABOVE: RawFd = 10;
+    const STATUS: RawFd = 3;
+    let channel = sys::duplicate_above(ends.channel, ABOVE)?;
+    let log = sys::duplicate_above(ends.log, ABOVE)?;
+    let status = sys::duplicate_above(ends.status, ABOVE)?;
+    sys::duplicate_onto(channel, 0)?;
+    sys::duplicate_onto(channel, 1)?;
+    sys::duplicate_onto(log, 2)?;
+    sys::duplicate_onto(status, STATUS)?;
+    sys::close_on_exec_from(STATUS)?;
+    if plan.weaken.keeps(Wall::Descriptors) {
+        sys::close_from(STATUS + 1)?;
+    }
+    Ok(STATUS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn failures_survive_the_pipe() {
+        for phase in Phase::ALL {
+            let failure = Failure { phase: *phase, step: 7, errno: libc::EPERM };
+            assert_eq!(Failure::from_bytes(failure.to_bytes()), Some(failure));
+        }
+        assert_eq!(Failure::from_bytes([0xff; Failure::SIZE]), None);
+    }
+}

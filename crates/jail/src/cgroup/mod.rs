@@ -1,0 +1,159 @@
+//! Limits on memory, processors and processes by cgroups: one v2 directory that the sandbox is cloned into,
+//! or one directory in each v1 hierarchy that it is moved into. Made, read and removed by the keeper alone.
+
+mod hierarchy;
+mod legacy;
+mod unified;
+
+use std::fs;
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::path::{Path, PathBuf};
+
+use policy::{Limits, Report, SandboxId, Wall};
+
+use crate::error::JailError;
+use crate::step::Step;
+pub use hierarchy::{Controller, Hierarchies};
+use legacy::Legacy;
+use unified::Unified;
+
+/// The period over which processor time is limited.
+const PERIOD_MICROSECONDS: u64 = 100_000;
+/// What every directory of ours begins with, so that nothing else is ever removed.
+const PREFIX: &str = "agentbox-";
+
+/// The cgroups of one sandbox.
+#[derive(Debug)]
+pub struct Cgroup {
+    kind: Kind,
+}
+
+#[derive(Debug)]
+enum Kind {
+    Unified(Unified),
+    Legacy(Legacy),
+}
+
+impl Cgroup {
+    /// Finds where the caller may make cgroups; nothing is made yet. The error says why there is no place.
+    pub fn find(id: &SandboxId) -> Result<Self, String> {
+        let hierarchies = Hierarchies::read().map_err(|error| format!("cannot read the cgroups: {error}"))?;
+        let name = format!("{PREFIX}{id}");
+        let kind = match unified::Unified::find(&hierarchies, &name) {
+            Ok(unified) => Kind::Unified(unified),
+            Err(reason) => match Legacy::find(&hierarchies, &name) {
+                Some(legacy) => Kind::Legacy(legacy),
+                None => return Err(reason),
+            },
+        };
+        Ok(Self { kind })
+    }
+
+    /// The directories that [`Self::create`] will make, to be written down before.
+    #[must_use]
+    pub fn directories(&self) -> Vec<PathBuf> {
+        match &self.kind {
+            Kind::Unified(unified) => unified.directories(),
+            Kind::Legacy(legacy) => legacy.directories(),
+        }
+    }
+
+    /// Makes the directories and sets the limits; each limit that was set or not goes into the report.
+    pub fn create(&mut self, limits: &Limits, report: &mut Report) -> Result<(), String> {
+        match &mut self.kind {
+            Kind::Unified(unified) => unified.create(limits, report),
+            Kind::Legacy(legacy) => legacy.create(limits, report),
+        }
+    }
+
+    /// The directory to be cloned into, on v2.
+    pub(crate) fn entrance(&self) -> Option<BorrowedFd<'_>> {
+        match &self.kind {
+            Kind::Unified(unified) => unified.entrance(),
+            Kind::Legacy(_) => None,
+        }
+    }
+
+    /// Moves a process in, on v1; takes milliseconds on an idle machine, as the kernel waits for a grace period.
+    pub(crate) fn join(&self, pid: i32) -> Result<(), JailError> {
+        match &self.kind {
+            Kind::Unified(_) => Ok(()),
+            Kind::Legacy(legacy) => legacy.join(pid),
+        }
+    }
+
+    /// The steps that show the sandbox its own cgroup, read-only.
+    pub(crate) fn steps(&self) -> Result<Vec<Step>, JailError> {
+        match &self.kind {
+            Kind::Unified(_) => unified::steps(),
+            Kind::Legacy(legacy) => legacy.steps(),
+        }
+    }
+
+    /// How many processes inside the kernel has killed for want of memory.
+    #[must_use]
+    pub fn out_of_memory_kills(&self) -> u64 {
+        let count = |path: PathBuf| {
+            let text = fs::read_to_string(path).unwrap_or_default();
+            let line = text.lines().find_map(|line| line.strip_prefix("oom_kill "))?;
+            line.trim().parse().ok()
+        };
+        let counted = match &self.kind {
+            Kind::Unified(unified) => count(unified.sandbox().join("memory.events")),
+            Kind::Legacy(legacy) => legacy.memory().and_then(|memory| count(memory.join("memory.oom_control"))),
+        };
+        counted.unwrap_or(0)
+    }
+
+    /// Removes the directories once every process in them is gone.
+    pub fn remove(&self) -> io::Result<()> {
+        match &self.kind {
+            Kind::Unified(unified) => unified.remove(),
+            Kind::Legacy(legacy) => remove_directories(&legacy.directories()),
+        }
+    }
+}
+
+/// Removes cgroup directories that a keeper wrote down, the innermost first. Only names of ours are touched.
+pub fn remove_directories(directories: &[PathBuf]) -> io::Result<()> {
+    for directory in directories.iter().rev() {
+        let ours = directory.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
+        if !ours || !directory.starts_with("/sys/fs/cgroup") {
+            continue;
+        }
+        remove_directory(directory)?;
+    }
+    Ok(())
+}
+
+/// A process that has just been killed may still be counted for a moment, so this tries again for a while.
+fn remove_directory(directory: &Path) -> io::Result<()> {
+    const TRIES: u32 = 50;
+    for attempt in 1..=TRIES {
+        match fs::remove_dir(directory) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) && attempt < TRIES => {
+                let _ = fs::write(directory.join("cgroup.kill"), "1");
+                std::thread::sleep(std::time::Duration::from_millis(u64::from(attempt)));
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Processor time as the kernel takes it: microseconds in each period.
+fn quota_microseconds(limits: &Limits) -> u64 {
+    (u64::from(limits.cpus.milli()) * PERIOD_MICROSECONDS / 1000).max(1000)
+}
+
+/// Writes down in the report that `limits` hold.
+fn report_limit(report: &mut Report, controller: Controller, limits: &Limits, version: &str) {
+    match controller {
+        Controller::Memory => report.given(Wall::MemoryLimit, format!("{} by cgroup {version}", limits.memory)),
+        Controller::Cpu => report.given(Wall::CpuLimit, format!("{} by cgroup {version}", limits.cpus)),
+        Controller::Pids => report.given(Wall::PidsLimit, format!("{} by cgroup {version}", limits.pids)),
+    }
+}

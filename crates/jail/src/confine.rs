@@ -1,0 +1,136 @@
+//! The walls around the supervisor: it parses what the sandbox sends, so it has an empty root with its own
+//! directory in it, no capability, no way to run a program or to reach a socket of the host's, and as root a
+//! host id that nothing else has.
+
+use std::ffi::CString;
+use std::io;
+use std::path::Path;
+
+use landlock::{
+    ABI, Access as _, AccessFs, CompatLevel, Compatible as _, PathBeneath, PathFd, PathFdError, Ruleset, RulesetAttr as _,
+    RulesetCreatedAttr as _, RulesetError,
+};
+
+use crate::seccomp::{self, Architecture, Filter};
+use crate::step::{Bound, Owner, Step, host_path};
+use crate::sys::{self, Errno};
+
+/// Where the supervisor finds its own directory afterwards.
+pub const SUPERVISOR_DIRECTORY: &str = "/supervisor";
+
+/// Files of the host that it may read, for dialling out by name.
+const READABLE: [&str; 2] = ["etc/resolv.conf", "etc/hosts"];
+
+/// Why the supervisor could not be confined; it must end then.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfineError {
+    /// A step of the kernel's failed.
+    #[error("cannot confine the supervisor: {step}")]
+    Step {
+        /// Which.
+        step: &'static str,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Landlock said no where it is there.
+    #[error("cannot confine the supervisor: Landlock")]
+    Landlock(#[from] RulesetError),
+    /// A directory of its own could not be opened.
+    #[error("cannot confine the supervisor: its files")]
+    Files(#[from] PathFdError),
+}
+
+/// Confines the calling process, which must have one thread, for good. `directory` becomes
+/// [`SUPERVISOR_DIRECTORY`]; all else of the host's files is gone afterwards.
+pub fn confine(directory: &Path, uid: Option<u32>) -> Result<(), ConfineError> {
+    let at = |step| move |errno: Errno| ConfineError::Step { step, source: errno.into() };
+    let nul = |_| ConfineError::Step { step: "its directory", source: io::ErrorKind::InvalidInput.into() };
+
+    // The working directory moves along into the new mount namespace, so no path has to be walked as nobody.
+    sys::change_directory(&host_path(directory).map_err(nul)?).map_err(at("enter its directory"))?;
+    if let Some(uid) = uid {
+        sys::set_groups(&[])
+            .and_then(|()| sys::set_group(uid))
+            .and_then(|()| sys::set_user(uid))
+            .map_err(at("become its own user"))?;
+        // A change of ids hides /proc/self from the process itself, which has its own id map to write.
+        sys::prctl(libc::PR_SET_DUMPABLE, 1).map_err(at("write its id map"))?;
+    }
+    let uid = uid.unwrap_or_else(|| rustix::process::geteuid().as_raw());
+    let gid = rustix::process::getegid().as_raw();
+    sys::unshare(libc::CLONE_NEWUSER | libc::CLONE_NEWNS | libc::CLONE_NEWIPC | libc::CLONE_NEWUTS)
+        .map_err(at("make its namespaces"))?;
+    let map = |file: &'static str, line: String| {
+        std::fs::write(file, line).map_err(|source| ConfineError::Step { step: "write its id map", source })
+    };
+    map("/proc/self/setgroups", "deny".to_owned())?;
+    map("/proc/self/gid_map", format!("{gid} {gid} 1"))?;
+    map("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
+    leave_the_host().map_err(at("leave the host's files"))?;
+
+    // After the last change of ids, which would clear it; the keeper's death is also an end-of-file.
+    sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64).map_err(at("follow the keeper"))?;
+    sys::prctl(libc::PR_SET_DUMPABLE, 0).map_err(at("hide its memory"))?;
+    drop_every_capability().map_err(at("drop its capabilities"))?;
+    sys::prctl(libc::PR_SET_NO_NEW_PRIVS, 1).map_err(at("give up new privileges"))?;
+    restrict_files()?;
+    let filter = Filter::for_supervisor(Architecture::NATIVE);
+    seccomp::install(&filter).map_err(|errno| at("install its filter")(Errno(errno)))
+}
+
+/// An empty read-only root with the supervisor's own directory and the files for dialling out.
+fn leave_the_host() -> Result<(), Errno> {
+    let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
+    sys::mount(c"none", c"/", None, libc::MS_REC | libc::MS_PRIVATE, None)?;
+    match sys::make_directory(c"root", 0o700) {
+        Ok(()) | Err(Errno(libc::EEXIST)) => {}
+        Err(errno) => return Err(errno),
+    }
+    sys::mount(c"agentbox", c"root", Some(c"tmpfs"), flags, Some(c"mode=0755,size=65536"))?;
+    let directory = |path: CString| Step::Directory { path, mode: 0o755, owner: Owner::Builder };
+    directory(c"root/supervisor".into()).run()?;
+    directory(c"root/etc".into()).run()?;
+    sys::mount(c".", c"root/supervisor", None, libc::MS_BIND, None)?;
+    let sealed = libc::MS_REMOUNT | libc::MS_BIND | flags;
+    sys::mount(c"none", c"root/supervisor", None, sealed, None)?;
+    for name in READABLE {
+        let nul = |_| Errno(libc::EINVAL);
+        let source = CString::new(format!("/{name}")).map_err(nul)?;
+        let path = CString::new(format!("root/{name}")).map_err(nul)?;
+        if !Path::new("/").join(name).exists() {
+            continue;
+        }
+        Step::File { path: path.clone(), contents: Vec::new() }.run()?;
+        Step::Bind { source, path, bound: Bound::ReadOnly }.run()?;
+    }
+    sys::change_directory(c"root")?;
+    sys::pivot_root(c".", c".")?;
+    sys::unmount_detached(c".")?;
+    sys::change_directory(c"/")?;
+    sys::mount(c"none", c"/", None, sealed | libc::MS_RDONLY, None)
+}
+
+fn drop_every_capability() -> Result<(), Errno> {
+    for capability in 0..=63 {
+        match sys::prctl(libc::PR_CAPBSET_DROP, capability) {
+            Ok(_) => {}
+            Err(Errno(libc::EINVAL)) => break,
+            Err(errno) => return Err(errno),
+        }
+    }
+    sys::set_capabilities(0)
+}
+
+/// The same once more by Landlock, where the kernel has it.
+fn restrict_files() -> Result<(), ConfineError> {
+    const NEWEST: ABI = ABI::V5;
+    let all = AccessFs::from_all(NEWEST);
+    Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(all)?
+        .create()?
+        .add_rule(PathBeneath::new(PathFd::new(SUPERVISOR_DIRECTORY)?, all & !AccessFs::Execute))?
+        .add_rule(PathBeneath::new(PathFd::new("/etc")?, AccessFs::ReadFile | AccessFs::ReadDir))?
+        .restrict_self()?;
+    Ok(())
+}

@@ -1,0 +1,127 @@
+//! Why the walls could not be built, each with what its reader can do about it.
+
+use std::io;
+use std::path::PathBuf;
+
+use policy::{MountError, Wall};
+
+/// A wall that could not be built. Nothing has been started when one of these is returned.
+#[derive(Debug, thiserror::Error)]
+pub enum JailError {
+    /// A path that the kernel would cut short.
+    #[error("the path '{}' holds a NUL", .0.display())]
+    Nul(PathBuf),
+    /// A mount that was asked for and is not there.
+    #[error("cannot mount '{}'", path.display())]
+    Source {
+        /// What was to be mounted.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A mount that may not be.
+    #[error(transparent)]
+    Mount(#[from] MountError),
+    /// The tree cannot be shown under other ids, and its owner's files are not changed for that.
+    #[error("the file system of '{}' cannot be mounted with other ids", path.display())]
+    IdMappedMount {
+        /// What was to be mounted.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Too many files to look for sockets among.
+    #[error("'{}' holds more than {limit} files and cannot be searched for sockets", path.display())]
+    TooManyFiles {
+        /// What was to be mounted.
+        path: PathBuf,
+        /// How many are searched.
+        limit: usize,
+    },
+    /// The kernel refused the namespaces.
+    #[error("cannot make the namespaces of a sandbox")]
+    Namespaces(#[source] io::Error),
+    /// The id maps could not be written.
+    #[error("cannot map the ids of a sandbox ({what})")]
+    IdMap {
+        /// Which file or helper.
+        what: String,
+        /// What it said.
+        source: io::Error,
+    },
+    /// No id range is free.
+    #[error("all {0} id ranges for sandboxes are taken")]
+    NoIdRange(u32),
+    /// A user that this sandbox's id map does not have.
+    #[error("user {uid}:{gid} does not exist inside: only {only} is mapped here")]
+    UnmappedUser {
+        /// The user id asked for.
+        uid: u32,
+        /// The group id asked for.
+        gid: u32,
+        /// Who does exist.
+        only: u32,
+    },
+    /// A step after clone failed.
+    #[error("cannot build the walls: {step}")]
+    Step {
+        /// What was being done.
+        step: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The process that builds the walls ended without a word.
+    #[error("the process that builds the walls ended before it was done")]
+    Vanished,
+    /// A wall that strict isolation asks for cannot be had.
+    #[error("strict isolation is not to be had here: {wall} ({detail})")]
+    Strict {
+        /// Which.
+        wall: Wall,
+        /// Why not.
+        detail: String,
+        /// How to get it.
+        hint: String,
+    },
+    /// A file of ours or of the kernel's that the plan needs.
+    #[error("cannot use '{}'", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+impl JailError {
+    /// What a person can do about it.
+    #[must_use]
+    pub fn hint(&self) -> Option<String> {
+        let hint = match self {
+            Self::Namespaces(source) if source.raw_os_error() == Some(libc::ENOSPC) => {
+                "the limit on namespaces is reached: raise it with `sysctl user.max_user_namespaces=15000`"
+            }
+            Self::Namespaces(source) if source.raw_os_error() == Some(libc::ENOSYS) => {
+                "the kernel is too old (5.15 is needed) or a container's filter hides clone3: \
+                 run `agentbox doctor`"
+            }
+            Self::Namespaces(_) => "unprivileged user namespaces are closed here: run `agentbox doctor`",
+            Self::IdMappedMount { .. } => {
+                "run agentbox as the user who owns the directory, or copy it to a local file system"
+            }
+            Self::TooManyFiles { .. } => "mount a smaller directory",
+            Self::IdMap { .. } => "run `agentbox doctor` to see which ids may be mapped here",
+            Self::UnmappedUser { .. } => {
+                "give the caller a range of ids (`usermod --add-subuids 100000-165535 --add-subgids \
+                 100000-165535 NAME`) or leave --user out"
+            }
+            Self::Step { .. } => "run `agentbox doctor` to see which wall this machine refuses",
+            Self::Strict { hint, .. } => return Some(hint.clone()),
+            Self::NoIdRange(_) => "end some sandboxes first",
+            Self::Source { .. } => "check the path given to --mount",
+            Self::Mount(_) => "mount the directory that is needed, not one that holds the host's own",
+            Self::Nul(_) | Self::Vanished | Self::File { .. } => return None,
+        };
+        Some(hint.to_owned())
+    }
+}

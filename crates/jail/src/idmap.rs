@@ -1,0 +1,56 @@
+//! Id-mapped mounts for root: a tree of one owner's, shown inside as the agent's.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
+use std::path::Path;
+
+use crate::error::JailError;
+use crate::ids::IdMap;
+use crate::step::{Bound, host_path};
+use crate::sys::{self, Cloned};
+
+/// A detached copy of the mounts at `path` in which what belongs to `owner` belongs to the agent. Files of
+/// other ids belong to nobody there, and their own mode decides what the agent may do with them.
+pub(crate) fn tree_for_agent(
+    path: &Path,
+    ids: &IdMap,
+    owner: (u32, u32),
+    bound: Bound,
+) -> Result<OwnedFd, JailError> {
+    let kernel_path = host_path(path)?;
+    let tree = sys::clone_tree(&kernel_path)
+        .map_err(|errno| JailError::Source { path: path.to_owned(), source: errno.into() })?;
+    let tree = sys::own(tree);
+    let namespace = namespace_with_map(owner, ids.host_agent())?;
+    let mut attributes = bound.attributes();
+    attributes.set |= libc::MOUNT_ATTR_IDMAP;
+    attributes.user_namespace = namespace.as_raw_fd() as u64;
+    sys::set_tree_attributes(tree.as_raw_fd(), &attributes)
+        .map_err(|errno| JailError::IdMappedMount { path: path.to_owned(), source: errno.into() })?;
+    Ok(tree)
+}
+
+/// A user namespace that exists only for its map. A process is needed to make one; it ends at once.
+fn namespace_with_map(from: (u32, u32), to: (u32, u32)) -> Result<File, JailError> {
+    let failed = |source: io::Error| JailError::IdMap { what: "an id-mapped mount".to_owned(), source };
+    let (reader, writer) = rustix::pipe::pipe().map_err(|errno| failed(errno.into()))?;
+    match sys::clone_into(libc::CLONE_NEWUSER as u64, None).map_err(|errno| failed(errno.into()))? {
+        Cloned::Child => {
+            // It waits until the parent is done with it, or is gone.
+            let _ = sys::close(writer.as_raw_fd());
+            let _ = sys::read(reader.as_raw_fd(), &mut [0]);
+            sys::exit(0)
+        }
+        Cloned::Parent { pid, pidfd } => {
+            let write = |name: &str, line: String| std::fs::write(format!("/proc/{pid}/{name}"), line);
+            let namespace = write("uid_map", format!("{} {} 1", from.0, to.0))
+                .and_then(|()| write("gid_map", format!("{} {} 1", from.1, to.1)))
+                .and_then(|()| File::open(format!("/proc/{pid}/ns/user")));
+            drop(writer);
+            let _ = sys::kill(pidfd.as_fd());
+            let _ = sys::reap(pidfd.as_fd());
+            namespace.map_err(failed)
+        }
+    }
+}

@@ -1,0 +1,231 @@
+//! Which ids of the host stand behind the ids inside: a range of root's own for each sandbox, the caller's
+//! subuid range, or the caller alone.
+
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use policy::{AGENT_GID, AGENT_UID, Report, User, Wall};
+use rustix::process::{getegid, geteuid};
+
+use crate::error::JailError;
+use crate::range::IdRanges;
+
+/// Ids inside go from 0 to 65534; the last id of a root's range is the supervisor's and mapped nowhere.
+pub(crate) const MAPPED_IDS: u32 = 65535;
+
+/// The id map of one sandbox.
+#[derive(Debug)]
+pub enum IdMap {
+    /// Root: a range of the host's that no other sandbox has. The lock frees it when the keeper ends.
+    Range {
+        /// The host id of root inside.
+        first: u32,
+        /// Held as long as the range is in use.
+        lock: OwnedFd,
+    },
+    /// A user with subuids: the agent is the caller, everyone else a subuid.
+    Subordinate {
+        /// The caller's range of user ids.
+        uids: SubordinateRange,
+        /// The caller's range of group ids.
+        gids: SubordinateRange,
+    },
+    /// A user without: the agent is the caller, and there is nobody else.
+    Single,
+}
+
+/// A line of /etc/subuid or /etc/subgid.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SubordinateRange {
+    /// The first id.
+    pub first: u32,
+    /// How many.
+    pub count: u32,
+}
+
+impl IdMap {
+    /// Chooses the best map that the caller can have, and reports it.
+    pub fn choose(ranges: &Path, report: &mut Report) -> Result<Self, JailError> {
+        if geteuid().is_root() {
+            let (first, lock) = IdRanges::open(ranges)?.take()?;
+            report.given(Wall::IdRange, format!("{MAPPED_IDS} ids of its own from {first}"));
+            return Ok(Self::Range { first, lock });
+        }
+        let hint = "install newuidmap (Debian: `apt install uidmap`) and give yourself a range: \
+                    `sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $USER`";
+        if find_helper("newuidmap").is_none() || find_helper("newgidmap").is_none() {
+            report.weaker(Wall::IdRange, "one id only: newuidmap is not installed", hint);
+            return Ok(Self::Single);
+        }
+        let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
+        let name = user_name(uid);
+        let uids = subordinate_range(Path::new("/etc/subuid"), uid, name.as_deref());
+        let gids = subordinate_range(Path::new("/etc/subgid"), gid, name.as_deref());
+        match (uids, gids) {
+            (Some(uids), Some(gids)) => {
+                report.given(Wall::IdRange, format!("subuids from {}", uids.first));
+                Ok(Self::Subordinate { uids, gids })
+            }
+            _ => {
+                report.weaker(Wall::IdRange, "one id only: the caller has no subuid range", hint);
+                Ok(Self::Single)
+            }
+        }
+    }
+
+    /// Whether there is a root inside that is not the agent, to own what the agent must not change.
+    #[must_use]
+    pub const fn has_root(&self) -> bool {
+        !matches!(self, Self::Single)
+    }
+
+    /// The host id of the agent's user and group.
+    #[must_use]
+    pub fn host_agent(&self) -> (u32, u32) {
+        match self {
+            Self::Range { first, .. } => (first + AGENT_UID, first + AGENT_GID),
+            Self::Subordinate { .. } | Self::Single => (geteuid().as_raw(), getegid().as_raw()),
+        }
+    }
+
+    /// The host id for the supervisor, where it gets one of its own.
+    #[must_use]
+    pub fn supervisor_id(&self) -> Option<u32> {
+        match self {
+            Self::Range { first, .. } => Some(first + MAPPED_IDS),
+            Self::Subordinate { .. } | Self::Single => None,
+        }
+    }
+
+    /// Refuses a user whom the map does not have.
+    pub fn check_user(&self, user: User) -> Result<(), JailError> {
+        let mapped = match self {
+            Self::Range { .. } => true,
+            Self::Subordinate { uids, gids } => user.uid <= uids.count && user.gid <= gids.count,
+            Self::Single => user == User::AGENT,
+        };
+        if mapped {
+            return Ok(());
+        }
+        Err(JailError::UnmappedUser { uid: user.uid, gid: user.gid, only: AGENT_UID })
+    }
+
+    /// Writes the maps of the process `pid`, which waits for that in a new user namespace.
+    pub(crate) fn write(&self, pid: i32) -> Result<(), JailError> {
+        let process = PathBuf::from(format!("/proc/{pid}"));
+        match self {
+            Self::Range { first, .. } => {
+                let line = format!("0 {first} {MAPPED_IDS}");
+                write_map(&process.join("gid_map"), &line)?;
+                write_map(&process.join("uid_map"), &line)
+            }
+            Self::Subordinate { uids, gids } => {
+                // The two helpers run beside each other: each takes about a millisecond.
+                let uid_map = start_helper("newuidmap", pid, AGENT_UID, geteuid().as_raw(), *uids)?;
+                let gid_map = start_helper("newgidmap", pid, AGENT_GID, getegid().as_raw(), *gids)?;
+                uid_map.finish()?;
+                gid_map.finish()
+            }
+            Self::Single => {
+                write_map(&process.join("setgroups"), "deny")?;
+                write_map(&process.join("gid_map"), &format!("{AGENT_GID} {} 1", getegid().as_raw()))?;
+                write_map(&process.join("uid_map"), &format!("{AGENT_UID} {} 1", geteuid().as_raw()))
+            }
+        }
+    }
+}
+
+fn write_map(path: &Path, line: &str) -> Result<(), JailError> {
+    fs::write(path, line).map_err(|source| JailError::IdMap { what: path.display().to_string(), source })
+}
+
+/// A setuid helper at work on a map.
+struct Helper {
+    name: &'static str,
+    child: std::process::Child,
+}
+
+fn start_helper(
+    name: &'static str,
+    pid: i32,
+    agent: u32,
+    caller: u32,
+    range: SubordinateRange,
+) -> Result<Helper, JailError> {
+    // Inside: 0 to agent-1 from the range, the agent is the caller, and the rest of the range above.
+    let below = agent.min(range.count);
+    let above = range.count.saturating_sub(agent).min(MAPPED_IDS - agent - 1);
+    let mut extents = vec![(0, range.first, below), (agent, caller, 1)];
+    if above > 0 {
+        extents.push((agent + 1, range.first + below, above));
+    }
+    let failed = |source| JailError::IdMap { what: name.to_owned(), source };
+    let path = find_helper(name).ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
+    let mut command = Command::new(path);
+    command.arg(pid.to_string());
+    for (inside, outside, count) in extents {
+        command.args([inside.to_string(), outside.to_string(), count.to_string()]);
+    }
+    command.env_clear().stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+    Ok(Helper { name, child: command.spawn().map_err(failed)? })
+}
+
+impl Helper {
+    fn finish(mut self) -> Result<(), JailError> {
+        let failed = |source| JailError::IdMap { what: self.name.to_owned(), source };
+        let status = self.child.wait().map_err(failed)?;
+        if status.success() { Ok(()) } else { Err(failed(io::ErrorKind::PermissionDenied.into())) }
+    }
+}
+
+/// Where a helper is; only root's directories are looked in, whatever the caller's PATH says.
+fn find_helper(name: &str) -> Option<PathBuf> {
+    ["/usr/bin", "/bin", "/usr/sbin", "/run/wrappers/bin"]
+        .iter()
+        .map(|directory| Path::new(directory).join(name))
+        .find(|path| path.exists())
+}
+
+fn user_name(uid: u32) -> Option<String> {
+    let passwd = fs::read_to_string("/etc/passwd").ok()?;
+    passwd.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)?.parse::<u32>().ok()? == uid).then(|| name.to_owned())
+    })
+}
+
+/// The first usable range for `id` in a subuid file: enough for every id below the agent's.
+fn subordinate_range(file: &Path, id: u32, name: Option<&str>) -> Option<SubordinateRange> {
+    parse_subordinate_range(&fs::read_to_string(file).ok()?, id, name)
+}
+
+fn parse_subordinate_range(text: &str, id: u32, name: Option<&str>) -> Option<SubordinateRange> {
+    let id = id.to_string();
+    text.lines().find_map(|line| {
+        let mut fields = line.trim().split(':');
+        let who = fields.next()?;
+        let first = fields.next()?.parse().ok()?;
+        let count = fields.next()?.parse().ok()?;
+        let ours = who == id || Some(who) == name;
+        (ours && count >= AGENT_UID).then_some(SubordinateRange { first, count })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn finds_a_range_by_name_or_id() {
+        let text = "root:1:65536\nann:100000:65536\n1001:165536:65536\nbob:9:10\n";
+        let range = |first, count| Some(SubordinateRange { first, count });
+        assert_eq!(parse_subordinate_range(text, 1000, Some("ann")), range(100_000, 65536));
+        assert_eq!(parse_subordinate_range(text, 1001, None), range(165_536, 65536));
+        assert_eq!(parse_subordinate_range(text, 1002, Some("bob")), None, "too small to be of use");
+        assert_eq!(parse_subordinate_range("garbage\n:::\n", 1000, Some("ann")), None);
+    }
+}

@@ -1,0 +1,30 @@
+//! The walls of a natively isolated sandbox: user, mount, pid, net, ipc, uts and cgroup namespaces, id maps,
+//! a root file system of listed parts, cgroup and resource limits, and the system call filter. Also the walls
+//! around the supervisor.
+//!
+//! This is the owner's side: it runs with the owner's privileges, once, before anything hostile exists, and
+//! never reads a byte from inside. After clone it makes only raw system calls on data planned before.
+
+mod builder;
+mod cgroup;
+mod confine;
+mod error;
+mod idmap;
+mod ids;
+mod launch;
+mod plan;
+mod range;
+mod root;
+pub mod seccomp;
+mod step;
+mod sys;
+mod weaken;
+
+pub use cgroup::{Cgroup, Controller, Hierarchies, remove_directories};
+pub use confine::{ConfineError, SUPERVISOR_DIRECTORY, confine};
+pub use error::JailError;
+pub use ids::{IdMap, SubordinateRange};
+pub use launch::{Jailed, Streams, launch};
+pub use plan::{Granted, Plan, Site};
+pub use root::{INIT_PATH, OwnerTools, WRITABLE, tool_environment, tool_path};
+pub use weaken::Weaken;

@@ -1,0 +1,217 @@
+//! Everything that the process after clone will need, made before clone: it then only carries out steps.
+
+use std::ffi::CString;
+use std::path::{Path, PathBuf};
+
+use policy::{Isolation, Nesting, Report, SandboxSpec, Wall};
+
+use crate::cgroup::Cgroup;
+use crate::error::JailError;
+use crate::ids::IdMap;
+use crate::root::{self, INIT_PATH, Sources, WRITABLE};
+use crate::seccomp::{Architecture, Filter, Program};
+use crate::step::{Step, host_path};
+use crate::sys;
+use crate::weaken::Weaken;
+
+/// Landlock inside needs its second interface: the first refuses every rename across directories.
+const LANDLOCK_LEAST: u32 = 2;
+/// Files in the private directories, beside their size.
+const FILES_PER_MEBIBYTE: u64 = 256;
+
+/// What of the host a plan is made with.
+pub struct Site<'host> {
+    /// The static file that becomes PID 1.
+    pub init: &'host Path,
+    /// An empty directory, ours, on which the new root is put together.
+    pub staging: &'host Path,
+    /// The caller's home directory.
+    pub home: Option<&'host Path>,
+    /// Our own directories, which no mount may bring in.
+    pub own: &'host [&'host Path],
+}
+
+/// The walls of one sandbox, ready to go up.
+pub struct Plan {
+    pub(crate) ids: IdMap,
+    pub(crate) staging: CString,
+    pub(crate) root_options: CString,
+    pub(crate) steps: Vec<Step>,
+    /// After the cgroup has been joined, as its namespace begins where one stands.
+    pub(crate) cgroup_steps: Vec<Step>,
+    pub(crate) host_name: Vec<u8>,
+    pub(crate) limits: Vec<(u32, u64)>,
+    pub(crate) filter: Program,
+    pub(crate) init_path: CString,
+    pub(crate) init_arguments: Vec<CString>,
+    pub(crate) cgroup: Option<Cgroup>,
+    pub(crate) weaken: Weaken,
+    report: Report,
+    covered_sockets: Vec<PathBuf>,
+}
+
+impl Plan {
+    /// Plans the walls. `report` already tells of ids and limits; here the rest is added, and strict isolation
+    /// is refused if anything is missing.
+    pub fn new(
+        spec: &SandboxSpec,
+        site: &Site<'_>,
+        granted: Granted,
+        weaken: Weaken,
+    ) -> Result<Self, JailError> {
+        let Granted { ids, cgroup, mut report } = granted;
+        ids.check_user(spec.user)?;
+        let sources = Sources { init: site.init, home: site.home, own: site.own };
+        let planned = root::plan(spec, &ids, &sources)?;
+        let landlock = sys::landlock_version();
+        report_walls(&mut report, spec, landlock);
+        refuse_gaps(spec.isolation, &report)?;
+
+        let mut arguments = vec![INIT_PATH.to_owned(), "--landlock".to_owned()];
+        let required = landlock >= LANDLOCK_LEAST && weaken.keeps(Wall::Landlock);
+        arguments.push(if required { "required" } else { "off" }.to_owned());
+        let writable = WRITABLE.iter().map(PathBuf::from).chain(planned.writable_mounts);
+        for path in writable.chain(["/proc", "/dev"].iter().map(PathBuf::from)) {
+            arguments.extend(["--write".to_owned(), path.display().to_string()]);
+        }
+        let init_arguments =
+            arguments.iter().map(|argument| host_path(Path::new(argument))).collect::<Result<_, _>>()?;
+
+        let mut steps = planned.steps;
+        weaken_root(&mut steps, &weaken)?;
+        let cgroup_steps = match &cgroup {
+            Some(cgroup) => cgroup.steps()?,
+            None => Vec::new(),
+        };
+        Ok(Self {
+            staging: host_path(site.staging)?,
+            root_options: root_options(spec, &weaken)?,
+            steps,
+            cgroup_steps,
+            host_name: root::host_name(spec).into_bytes(),
+            limits: resource_limits(spec, cgroup.as_ref()),
+            filter: Filter::for_sandbox(Architecture::NATIVE, spec.nesting),
+            init_path: host_path(Path::new(INIT_PATH))?,
+            init_arguments,
+            ids,
+            cgroup,
+            weaken,
+            report,
+            covered_sockets: planned.covered_sockets,
+        })
+    }
+
+    /// The effective isolation.
+    #[must_use]
+    pub const fn report(&self) -> &Report {
+        &self.report
+    }
+
+    /// Sockets of the host's in mounted trees, covered.
+    #[must_use]
+    pub fn covered_sockets(&self) -> &[PathBuf] {
+        &self.covered_sockets
+    }
+
+    /// The cgroups of the sandbox, if it has any.
+    #[must_use]
+    pub const fn cgroup(&self) -> Option<&Cgroup> {
+        self.cgroup.as_ref()
+    }
+
+    /// The ids of the sandbox.
+    #[must_use]
+    pub const fn ids(&self) -> &IdMap {
+        &self.ids
+    }
+}
+
+/// What the machine grants a sandbox beyond what a plan can decide by itself.
+pub struct Granted {
+    /// Its ids.
+    pub ids: IdMap,
+    /// Its cgroups, made already.
+    pub cgroup: Option<Cgroup>,
+    /// What has been said of both.
+    pub report: Report,
+}
+
+fn root_options(spec: &SandboxSpec, weaken: &Weaken) -> Result<CString, JailError> {
+    let size = spec.limits.disk.as_bytes();
+    let files = ((size >> 20) * FILES_PER_MEBIBYTE).max(4096);
+    let options = if weaken.keeps(Wall::DiskLimit) {
+        format!("mode=0755,size={size},nr_inodes={files}")
+    } else {
+        "mode=0755".to_owned()
+    };
+    host_path(Path::new(&options))
+}
+
+/// Resource limits that hold where no cgroup does, or beside it. Never RLIMIT_AS: a JVM or a Go program maps
+/// far more than it uses.
+fn resource_limits(spec: &SandboxSpec, cgroup: Option<&Cgroup>) -> Vec<(u32, u64)> {
+    const DESCRIPTORS: u64 = 65536;
+    let mut limits = vec![(libc::RLIMIT_CORE, 0), (libc::RLIMIT_NOFILE, DESCRIPTORS)];
+    if cgroup.is_none() {
+        // Counted in each user namespace on its own since Linux 5.14.
+        limits.push((libc::RLIMIT_NPROC, u64::from(spec.limits.pids.count())));
+    }
+    limits
+}
+
+/// Adds the walls that every plan has.
+fn report_walls(report: &mut Report, spec: &SandboxSpec, landlock: u32) {
+    for wall in Wall::ALL.iter().filter(|wall| wall.is_never_optional()) {
+        report.given(*wall, wall.meaning());
+    }
+    match spec.nesting {
+        Nesting::Closed => report.given(Wall::NestedNamespaces, "closed by the filter and by a limit of zero"),
+        Nesting::Open => report.missing(Wall::NestedNamespaces, "opened by --nested", "leave --nested out"),
+    }
+    if landlock >= LANDLOCK_LEAST {
+        report.given(Wall::Landlock, format!("interface {landlock}"));
+    } else {
+        let detail = format!("the kernel has interface {landlock}, and {LANDLOCK_LEAST} is needed");
+        report.missing(Wall::Landlock, detail, "boot a kernel of 5.19 or later with `lsm=landlock,…`");
+    }
+    report.given(Wall::CgroupNamespace, Wall::CgroupNamespace.meaning());
+    report.given(Wall::DiskLimit, format!("{} for all private directories together", spec.limits.disk));
+}
+
+/// Strict isolation starts only with everything.
+fn refuse_gaps(isolation: Isolation, report: &Report) -> Result<(), JailError> {
+    // --nested is the owner's own choice and no gap of the machine's.
+    let gap = report.gaps().into_iter().find(|line| line.wall != Wall::NestedNamespaces).cloned();
+    match (isolation, gap) {
+        (Isolation::Strict, Some(gap)) => Err(JailError::Strict {
+            wall: gap.wall,
+            detail: gap.detail,
+            hint: gap.hint.unwrap_or_default(),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// For the negative controls: the host's own tree and processes become visible.
+#[cfg(feature = "weaken")]
+fn weaken_root(steps: &mut Vec<Step>, weaken: &Weaken) -> Result<(), JailError> {
+    use crate::step::{Bound, Owner, inside};
+    let host = |source: &str, path: &str| -> Result<Step, JailError> {
+        let (source, path) = (host_path(Path::new(source))?, inside(Path::new(path))?);
+        Ok(Step::Bind { source, path, bound: Bound::ReadWrite })
+    };
+    if !weaken.keeps(Wall::MountNamespace) {
+        let path = inside(Path::new("/host"))?;
+        steps.push(Step::Directory { path, mode: 0o755, owner: Owner::Builder });
+        steps.push(host("/", "/host")?);
+    }
+    if !weaken.keeps(Wall::PidNamespace) {
+        steps.push(host("/proc", "/proc")?);
+    }
+    Ok(())
+}
+
+#[cfg(not(feature = "weaken"))]
+fn weaken_root(_steps: &mut Vec<Step>, _weaken: &Weaken) -> Result<(), JailError> {
+    Ok(())
+}

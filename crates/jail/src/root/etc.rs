@@ -1,0 +1,156 @@
+//! /etc inside: what programs need to find certificates, libraries and time zones from the host, and
+//! synthetic files for who and where one is. Keys, passwords, host names and machine ids stay outside.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+use policy::{AGENT_GID, AGENT_UID, SandboxSpec};
+
+use crate::error::JailError;
+use crate::step::{Bound, Owner, Step, host_path, inside};
+
+/// What may come in, below /etc. A name that ends in `*` stands for every name that begins so.
+const ALLOWED: [&str; 43] = [
+    // Certificates, never private keys.
+    "ca-certificates",
+    "ca-certificates.conf",
+    "crypto-policies",
+    "pki/ca-trust/extracted",
+    "pki/tls/cert.pem",
+    "pki/tls/certs",
+    "ssl/cert.pem",
+    "ssl/certs",
+    "ssl/openssl.cnf",
+    // Finding libraries and programs.
+    "alternatives",
+    "ld.so.cache",
+    "ld.so.conf",
+    "ld.so.conf.d",
+    "ld-musl-*",
+    // Time, language, terminals.
+    "default/locale",
+    "inputrc",
+    "locale.alias",
+    "locale.conf",
+    "localtime",
+    "terminfo",
+    "timezone",
+    // What kind of system this is.
+    "alpine-release",
+    "debian_version",
+    "fedora-release",
+    "lsb-release",
+    "os-release",
+    "redhat-release",
+    // Names of protocols, ports and file types.
+    "ethertypes",
+    "magic",
+    "mime.types",
+    "protocols",
+    "services",
+    // Programs that do not start without their configuration.
+    "bash.bashrc",
+    "fonts",
+    "gdb",
+    "java-*",
+    "perl",
+    "profile",
+    "profile.d",
+    "python*",
+    "shells",
+    "vim",
+    "xdg",
+];
+
+pub(super) fn steps(host: &Path, spec: &SandboxSpec) -> Result<Vec<Step>, JailError> {
+    let mut steps = synthetic(spec)?;
+    let mut made = BTreeSet::new();
+    for name in allowed_names(&host.join("etc")) {
+        let source = host.join("etc").join(&name);
+        let Ok(metadata) = fs::symlink_metadata(&source) else { continue };
+        for parent in Path::new(&name).ancestors().skip(1).filter(|parent| !parent.as_os_str().is_empty()) {
+            // Ancestors come innermost first; the two-level names here have one each at most two deep.
+            made.insert(parent.to_owned());
+        }
+        let path = inside(&Path::new("/etc").join(&name))?;
+        if metadata.is_symlink() {
+            // A link stays a link: where it leads outside of what is listed, it dangles.
+            let target = fs::read_link(&source).map_err(|source| JailError::File {
+                path: Path::new("/etc").join(&name),
+                source,
+            })?;
+            steps.push(Step::Symlink { target: host_path(&target)?, path });
+        } else if metadata.is_dir() {
+            steps.push(Step::Directory { path: path.clone(), mode: 0o755, owner: Owner::Builder });
+            steps.push(Step::Bind { source: host_path(&source)?, path, bound: Bound::ReadOnly });
+        } else if metadata.is_file() {
+            steps.push(Step::File { path: path.clone(), contents: Vec::new() });
+            steps.push(Step::Bind { source: host_path(&source)?, path, bound: Bound::ReadOnly });
+        }
+    }
+    let mut parents = Vec::new();
+    for parent in made {
+        let path = inside(&Path::new("/etc").join(parent))?;
+        parents.push(Step::Directory { path, mode: 0o755, owner: Owner::Builder });
+    }
+    parents.extend(steps);
+    Ok(parents)
+}
+
+/// The allowed names that exist, patterns filled in.
+fn allowed_names(etc: &Path) -> Vec<String> {
+    let mut names = Vec::new();
+    for name in ALLOWED {
+        let Some(prefix) = name.strip_suffix('*') else {
+            names.push(name.to_owned());
+            continue;
+        };
+        let Ok(entries) = fs::read_dir(etc) else { continue };
+        let found = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
+        names.extend(found.filter(|found| found.starts_with(prefix)));
+    }
+    names.sort();
+    names
+}
+
+/// The files that say who and where one is.
+fn synthetic(spec: &SandboxSpec) -> Result<Vec<Step>, JailError> {
+    let name = host_name(spec);
+    let (mut passwd, mut group) = (
+        format!(
+            "root:x:0:0:root:/:/usr/sbin/nologin\n\
+             agent:x:{AGENT_UID}:{AGENT_GID}:agent:/home/agent:/bin/bash\n\
+             nobody:x:65534:65534:nobody:/:/usr/sbin/nologin\n"
+        ),
+        format!("root:x:0:\ntty:x:5:\nagent:x:{AGENT_GID}:\nnogroup:x:65534:\n"),
+    );
+    if spec.user.uid != AGENT_UID {
+        let (uid, gid) = (spec.user.uid, spec.user.gid);
+        passwd.push_str(&format!("user:x:{uid}:{gid}:user:/home/agent:/bin/bash\n"));
+        group.push_str(&format!("user:x:{gid}:\n"));
+    }
+    let files = [
+        ("passwd", passwd),
+        ("group", group),
+        ("hostname", format!("{name}\n")),
+        ("hosts", format!("127.0.0.1 localhost {name}\n::1 localhost ip6-localhost ip6-loopback\n")),
+        ("nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n".to_owned()),
+        ("resolv.conf", "nameserver 10.200.200.1\noptions timeout:2 attempts:1\n".to_owned()),
+    ];
+    let mut steps = Vec::new();
+    for (name, contents) in files {
+        let path = inside(&Path::new("/etc").join(name))?;
+        steps.push(Step::File { path, contents: contents.into_bytes() });
+    }
+    steps.push(Step::Symlink {
+        target: host_path(Path::new("/proc/self/mounts"))?,
+        path: inside(Path::new("/etc/mtab"))?,
+    });
+    Ok(steps)
+}
+
+/// The host name inside: the owner's name for the sandbox, or its id.
+pub(crate) fn host_name(spec: &SandboxSpec) -> String {
+    spec.name.as_ref().map_or_else(|| spec.id.to_string(), ToString::to_string)
+}

@@ -1,0 +1,114 @@
+//! The root file system of a sandbox as a list of steps: a small tmpfs, read-only in the end, into which a
+//! listed part of the host is bound. What is not listed here is absent inside, not masked.
+
+mod devices;
+mod etc;
+mod kernel;
+mod owned;
+mod search;
+mod system;
+mod tools;
+
+use std::path::Path;
+
+use policy::{Root, SandboxSpec, Tools};
+
+use crate::error::JailError;
+use crate::ids::IdMap;
+use crate::step::{Bound, Owner, Step, host_path, inside};
+
+pub(crate) use etc::host_name;
+pub use tools::{OwnerTools, tool_environment, tool_path};
+
+/// The directories inside that can be written, beside what the owner mounts. All of them lie in the one root
+/// tmpfs, so that one number limits them together.
+pub const WRITABLE: [&str; 5] = ["/workspace", "/mnt/user-data/outputs", "/home/agent", "/tmp", "/dev/shm"];
+/// Where the owner's tool chains get their home directory from and our own files stand.
+pub const INIT_PATH: &str = "/.agentbox/init";
+
+/// What of the host the plan of a root is made from.
+pub(crate) struct Sources<'host> {
+    /// The static file that becomes PID 1.
+    pub(crate) init: &'host Path,
+    /// The caller's home directory, where `--tools` finds tool chains.
+    pub(crate) home: Option<&'host Path>,
+    /// Our own directories, which no mount may bring in.
+    pub(crate) own: &'host [&'host Path],
+}
+
+/// A planned root.
+pub(crate) struct PlannedRoot {
+    /// Before the cgroup is known to be joined.
+    pub(crate) steps: Vec<Step>,
+    /// Sockets that a mount would have brought in, now covered.
+    pub(crate) covered_sockets: Vec<std::path::PathBuf>,
+    /// Directories that the owner gave for writing.
+    pub(crate) writable_mounts: Vec<std::path::PathBuf>,
+}
+
+/// Plans the whole root, the kernel's file systems included.
+pub(crate) fn plan(spec: &SandboxSpec, ids: &IdMap, sources: &Sources<'_>) -> Result<PlannedRoot, JailError> {
+    let mut steps = skeleton(spec, ids)?;
+    steps.extend(system::steps(Path::new("/"))?);
+    steps.extend(etc::steps(Path::new("/"), spec)?);
+    steps.extend(devices::steps()?);
+    steps.extend(kernel::steps(spec.nesting)?);
+    steps.push(Step::File { path: inside(Path::new(INIT_PATH))?, contents: Vec::new() });
+    steps.push(Step::Bind {
+        source: host_path(sources.init)?,
+        path: inside(Path::new(INIT_PATH))?,
+        bound: Bound::ReadOnly,
+    });
+    for path in WRITABLE {
+        let path = inside(Path::new(path))?;
+        steps.push(Step::Again { source: path.clone(), path, flags: 0 });
+    }
+    let mut mounts = owned::Mounts::new(ids, sources);
+    if let (Root::Host(Tools::Owner), Some(home)) = (spec.root, sources.home) {
+        for tree in OwnerTools::find(home).trees() {
+            mounts.add_tool(tree)?;
+        }
+    }
+    for mount in &spec.mounts {
+        mounts.add(mount)?;
+    }
+    let planned = mounts.finish();
+    steps.extend(planned.steps);
+    Ok(PlannedRoot {
+        steps,
+        covered_sockets: planned.covered_sockets,
+        writable_mounts: planned.writable,
+    })
+}
+
+/// The directories that everything else is put into.
+fn skeleton(spec: &SandboxSpec, ids: &IdMap) -> Result<Vec<Step>, JailError> {
+    let agent = if ids.has_root() {
+        Owner::Agent { uid: spec.user.uid, gid: spec.user.gid }
+    } else {
+        Owner::Builder
+    };
+    let fixed = [
+        "/.agentbox", "/.agentbox/empty", "/dev", "/dev/pts", "/etc", "/home", "/mnt", "/mnt/user-data", "/proc",
+        "/run", "/sys", "/sys/devices", "/sys/devices/system", "/sys/devices/system/cpu", "/sys/fs",
+        "/sys/fs/cgroup", "/usr", "/var", "/opt", "/srv",
+    ];
+    let fixed = fixed.iter().map(|path| (*path, 0o755, Owner::Builder));
+    let writable = WRITABLE.iter().map(|path| match *path {
+        "/tmp" | "/dev/shm" => (*path, 0o1777, Owner::Builder),
+        "/home/agent" => (*path, 0o700, agent),
+        path => (path, 0o755, agent),
+    });
+    let mut steps = Vec::new();
+    for (path, mode, owner) in fixed.chain(writable) {
+        steps.push(Step::Directory { path: inside(Path::new(path))?, mode, owner });
+    }
+    for (target, path) in [("../tmp", "/var/tmp"), ("../run", "/var/run")] {
+        steps.push(link(target, path)?);
+    }
+    Ok(steps)
+}
+
+fn link(target: &str, path: &str) -> Result<Step, JailError> {
+    Ok(Step::Symlink { target: host_path(Path::new(target))?, path: inside(Path::new(path))? })
+}

@@ -1,0 +1,109 @@
+//! Directories and files of the owner's inside: `--mount` and the tool chains. As root they are shown under
+//! other ids by an id-mapped mount, so that the agent is their owner inside and no file is changed for that.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
+
+use policy::{Access, Mount, SandboxPath, forbidden_source, forbidden_target};
+
+use crate::error::JailError;
+use crate::idmap;
+use crate::ids::IdMap;
+use crate::root::Sources;
+use crate::root::search::{Found, search};
+use crate::step::{Bound, Place, Step, host_path, inside};
+
+const SEALED: u64 = libc::MS_RDONLY | libc::MS_NOSUID | libc::MS_NODEV;
+
+/// Collects the mounts of one sandbox.
+pub(super) struct Mounts<'host> {
+    ids: &'host IdMap,
+    sources: &'host Sources<'host>,
+    steps: Vec<Step>,
+    made: BTreeSet<PathBuf>,
+    covered_sockets: Vec<PathBuf>,
+    writable: Vec<PathBuf>,
+}
+
+/// All that the mounts come to.
+pub(super) struct PlannedMounts {
+    pub(super) steps: Vec<Step>,
+    pub(super) covered_sockets: Vec<PathBuf>,
+    pub(super) writable: Vec<PathBuf>,
+}
+
+impl<'host> Mounts<'host> {
+    pub(super) fn new(ids: &'host IdMap, sources: &'host Sources<'host>) -> Self {
+        let made = BTreeSet::new();
+        Self { ids, sources, steps: Vec::new(), made, covered_sockets: Vec::new(), writable: Vec::new() }
+    }
+
+    /// A tool chain shows at its own path.
+    pub(super) fn add_tool(&mut self, tree: &Path) -> Result<(), JailError> {
+        let target = SandboxPath::new(tree).map_err(policy::MountError::from)?;
+        self.add(&Mount { source: tree.to_owned(), target, access: Access::ReadOnly })
+    }
+
+    pub(super) fn add(&mut self, mount: &Mount) -> Result<(), JailError> {
+        let unusable = |source| JailError::Source { path: mount.source.clone(), source };
+        let source = fs::canonicalize(&mount.source).map_err(unusable)?;
+        let metadata = fs::metadata(&source).map_err(unusable)?;
+        if let Some(error) =
+            forbidden_source(&source, self.sources.own).or_else(|| forbidden_target(&mount.target))
+        {
+            return Err(error.into());
+        }
+        let found = if metadata.is_dir() { search(&source)? } else { Found::default() };
+        let target = mount.target.as_path();
+        self.make_place(target, if metadata.is_dir() { Place::Directory } else { Place::File })?;
+        let bound = match mount.access {
+            Access::ReadOnly => Bound::ReadOnly,
+            Access::ReadWrite => Bound::ReadWrite,
+        };
+        self.steps.push(match self.ids {
+            IdMap::Range { .. } => {
+                let tree = idmap::tree_for_agent(&source, self.ids, (metadata.uid(), metadata.gid()), bound)?;
+                Step::Attach { tree, path: inside(target)? }
+            }
+            IdMap::Subordinate { .. } | IdMap::Single => {
+                Step::Bind { source: host_path(&source)?, path: inside(target)?, bound }
+            }
+        });
+        for socket in found.sockets {
+            let path = inside(&target.join(&socket))?;
+            self.steps.push(Step::Again { source: inside(Path::new("/dev/null"))?, path, flags: 0 });
+            self.covered_sockets.push(source.join(socket));
+        }
+        if mount.access == Access::ReadWrite {
+            for repository in found.repositories {
+                let path = inside(&target.join(repository))?;
+                self.steps.push(Step::Again { source: path.clone(), path, flags: SEALED });
+            }
+            self.writable.push(target.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Makes what a mount needs to stand on, where it is not in a tree of the host's.
+    fn make_place(&mut self, target: &Path, kind: Place) -> Result<(), JailError> {
+        let mut parents: Vec<_> = target.ancestors().skip(1).filter(|path| *path != Path::new("/")).collect();
+        parents.reverse();
+        for parent in parents {
+            if self.made.insert(parent.to_owned()) {
+                let path = inside(parent)?;
+                self.steps.push(Step::Place { path, kind: Place::Directory });
+            }
+        }
+        if self.made.insert(target.to_owned()) {
+            self.steps.push(Step::Place { path: inside(target)?, kind });
+        }
+        Ok(())
+    }
+
+    pub(super) fn finish(self) -> PlannedMounts {
+        let Self { steps, covered_sockets, writable, .. } = self;
+        PlannedMounts { steps, covered_sockets, writable }
+    }
+}

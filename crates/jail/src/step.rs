@@ -1,0 +1,171 @@
+//! The steps by which a root file system is put together: planned with allocation before clone, carried out
+//! with raw system calls after it. Paths are relative to the new root, which is the working directory then.
+
+use std::ffi::{CStr, CString};
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use crate::error::JailError;
+use crate::sys::{self, Errno, MountAttributes, Outcome};
+
+const READ_ONLY: u64 = libc::MOUNT_ATTR_RDONLY;
+const NO_SETUID: u64 = libc::MOUNT_ATTR_NOSUID;
+const NO_DEVICES: u64 = libc::MOUNT_ATTR_NODEV;
+const NO_EXECUTION: u64 = libc::MOUNT_ATTR_NOEXEC;
+
+/// What a bound tree allows; setuid never counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bound {
+    /// Programs and data of the owner's, to read and run.
+    ReadOnly,
+    /// A directory of the owner's, to change.
+    ReadWrite,
+    /// A device node.
+    Device,
+}
+
+impl Bound {
+    pub(crate) fn attributes(self) -> MountAttributes {
+        let set = match self {
+            Self::ReadOnly => READ_ONLY | NO_SETUID | NO_DEVICES,
+            Self::ReadWrite => NO_SETUID | NO_DEVICES,
+            Self::Device => NO_SETUID | NO_EXECUTION,
+        };
+        MountAttributes { set, propagation: libc::MS_PRIVATE, ..Default::default() }
+    }
+}
+
+/// Who a new file or directory belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// Whoever builds the walls: root inside, or the agent where there is no other user.
+    Builder,
+    /// The user that processes run as.
+    Agent { uid: u32, gid: u32 },
+}
+
+/// What a mount stands on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    Directory,
+    File,
+}
+
+/// One step.
+#[derive(Debug)]
+pub(crate) enum Step {
+    Directory { path: CString, mode: u32, owner: Owner },
+    Symlink { target: CString, path: CString },
+    File { path: CString, contents: Vec<u8> },
+    /// Something to mount on, unless it is there.
+    Place { path: CString, kind: Place },
+    /// A tree of the host's, with everything mounted below it.
+    Bind { source: CString, path: CString, bound: Bound },
+    /// A detached tree that the keeper prepared with more authority.
+    Attach { tree: OwnedFd, path: CString },
+    /// Something already inside, at a second place.
+    Again { source: CString, path: CString, flags: u64 },
+    /// A file system of the kernel's.
+    FileSystem { kind: &'static CStr, path: CString, flags: u64, options: Option<CString> },
+    /// A setting of the namespace's own, written through the fresh /proc.
+    Setting { path: CString, value: Vec<u8> },
+}
+
+impl Step {
+    /// Carries the step out. After clone: nothing here allocates.
+    pub(crate) fn run(&self) -> Outcome {
+        match self {
+            Self::Directory { path, mode, owner } => {
+                sys::make_directory(path, *mode)?;
+                if let Owner::Agent { uid, gid } = owner {
+                    sys::change_owner(path, *uid, *gid)?;
+                }
+                // The umask of whoever called must not decide; and mkdir does not take a sticky bit everywhere.
+                sys::change_mode(path, *mode)
+            }
+            Self::Symlink { target, path } => sys::symlink(target, path),
+            Self::File { path, contents } => write_new(path, contents),
+            Self::Place { path, kind } => match make_place(path, *kind) {
+                Err(Errno(libc::EEXIST)) => Ok(()),
+                made => made,
+            },
+            Self::Bind { source, path, bound } => {
+                let tree = sys::clone_tree(source)?;
+                let attached = sys::set_tree_attributes(tree, &bound.attributes())
+                    .and_then(|()| sys::attach_tree(tree, path));
+                sys::close(tree)?;
+                attached
+            }
+            Self::Attach { tree, path } => sys::attach_tree(tree.as_raw_fd(), path),
+            Self::Again { source, path, flags } => {
+                sys::mount(source, path, None, libc::MS_BIND, None)?;
+                if *flags == 0 {
+                    return Ok(());
+                }
+                sys::mount(c"none", path, None, libc::MS_BIND | libc::MS_REMOUNT | flags, None)
+            }
+            Self::FileSystem { kind, path, flags, options } => {
+                sys::mount(kind, path, Some(kind), *flags, options.as_deref())
+            }
+            Self::Setting { path, value } => {
+                let file = sys::open(path, libc::O_WRONLY, 0)?;
+                let written = sys::write(file, value).map(drop);
+                sys::close(file)?;
+                written
+            }
+        }
+    }
+
+    /// What the step does, for an error message.
+    pub(crate) fn describe(&self) -> String {
+        let shown = |path: &CString| format!("/{}", path.to_string_lossy());
+        match self {
+            Self::Directory { path, .. } => format!("make the directory {}", shown(path)),
+            Self::Symlink { path, .. } => format!("make the link {}", shown(path)),
+            Self::File { path, .. } => format!("write {}", shown(path)),
+            Self::Place { path, .. } => format!("make {} to mount on", shown(path)),
+            Self::Bind { source, path, .. } => {
+                format!("mount {} at {}", source.to_string_lossy(), shown(path))
+            }
+            Self::Attach { path, .. } => format!("attach the mount at {}", shown(path)),
+            Self::Again { source, path, .. } => format!("bind {} at {}", shown(source), shown(path)),
+            Self::FileSystem { kind, path, .. } => {
+                format!("mount {} at {}", kind.to_string_lossy(), shown(path))
+            }
+            Self::Setting { path, .. } => format!("set {}", shown(path)),
+        }
+    }
+}
+
+fn make_place(path: &CStr, kind: Place) -> Outcome {
+    match kind {
+        Place::Directory => sys::make_directory(path, 0o755),
+        Place::File => write_new(path, &[]),
+    }
+}
+
+fn write_new(path: &CStr, contents: &[u8]) -> Outcome {
+    let file = sys::open(path, libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL, 0o644)?;
+    let mut rest = contents;
+    while !rest.is_empty() {
+        match sys::write(file, rest) {
+            Ok(count) => rest = &rest[count..],
+            Err(errno) => {
+                let _ = sys::close(file);
+                return Err(errno);
+            }
+        }
+    }
+    sys::close(file)
+}
+
+/// A path of the host's for the kernel.
+pub(crate) fn host_path(path: &Path) -> Result<CString, JailError> {
+    CString::new(path.as_os_str().as_bytes()).map_err(|_| JailError::Nul(path.to_owned()))
+}
+
+/// An absolute path inside, as the steps take it: relative to the new root.
+pub(crate) fn inside(path: &Path) -> Result<CString, JailError> {
+    host_path(path.strip_prefix("/").unwrap_or(path))
+}

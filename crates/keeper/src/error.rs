@@ -1,0 +1,35 @@
+//! Why a sandbox did not come to be.
+
+use std::io;
+use std::path::PathBuf;
+
+use handover::{HandoverError, Problem};
+use jail::JailError;
+
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum KeeperError {
+    #[error(transparent)]
+    Jail(#[from] JailError),
+    #[error("the order did not arrive")]
+    Order(#[from] HandoverError),
+    #[error("cannot use '{}'", path.display())]
+    File { path: PathBuf, source: io::Error },
+    #[error("cannot start the supervisor")]
+    Supervisor(#[source] io::Error),
+    #[error("the supervisor could not confine itself and has ended")]
+    Unconfined,
+    #[error("cannot watch over the sandbox")]
+    Watch(#[source] io::Error),
+}
+
+impl KeeperError {
+    pub(crate) fn problem(&self) -> Problem {
+        let hint = match self {
+            Self::Jail(error) => error.hint(),
+            Self::File { .. } => Some("check that the runtime directory can be written".to_owned()),
+            Self::Unconfined => Some("run `agentbox doctor` to see which wall this machine refuses".to_owned()),
+            Self::Order(_) | Self::Supervisor(_) | Self::Watch(_) => None,
+        };
+        Problem::new(self, hint)
+    }
+}

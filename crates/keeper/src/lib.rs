@@ -1,0 +1,52 @@
+//! The keeper: one small process for each sandbox, with the owner's privileges. It takes one order, builds the
+//! walls, waits for the end and cleans up.
+//!
+//! It stands on the owner's side: single-threaded, without async code, and it never reads a byte from inside.
+//! All that it hears from the exposed side is one byte at a time ([`handover::Plea`]).
+
+mod clean;
+mod error;
+mod sandbox;
+mod supervisor;
+mod watch;
+
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+
+use handover::{KeeperEvent, KeeperOrder};
+
+pub use clean::{CGROUPS_FILE, clean};
+use error::KeeperError;
+use sandbox::Sandbox;
+
+/// The keeper's whole life: its stdin is a socket to the engine, over which the order comes.
+#[must_use]
+pub fn main() -> ExitCode {
+    // Away from the caller's terminal: a Ctrl-C there is for the command, and the sandbox outlives a hang-up.
+    let _ = rustix::process::setsid();
+    let Ok(engine) = rustix::io::dup(rustix::stdio::stdin()) else { return ExitCode::FAILURE };
+    match keep(&UnixStream::from(engine)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+/// The straight line: order, walls, wait, clean up, tell.
+fn keep(engine: &UnixStream) -> Result<(), KeeperError> {
+    let (order, [lock, client]) = handover::receive::<KeeperOrder, 2>(engine)?;
+    let told = match Sandbox::start(&order, client) {
+        Ok(sandbox) => watch::watch(sandbox, engine),
+        Err(error) => Err(error),
+    };
+    let leftover = clean(&order.runtime).err().map(|error| error.to_string());
+    // Only now may another command take the sandbox's name.
+    drop::<OwnedFd>(lock);
+    let event = match told {
+        Ok(()) => KeeperEvent::Ended { leftover },
+        Err(error) => KeeperEvent::Failed(error.problem()),
+    };
+    // Whoever ordered the sandbox may be gone; then nobody wants to know.
+    let _ = handover::send(engine, &event, &[]);
+    Ok(())
+}

@@ -1,0 +1,133 @@
+//! A sandbox that is being started: its cgroups, ids and plan, the cloned builder and the supervisor.
+
+use std::fs;
+use std::io::{self, Write as _};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+
+use handover::KeeperOrder;
+use jail::{Cgroup, Granted, IdMap, Jailed, Plan, Site, Streams, Weaken};
+use policy::{Report, Wall};
+
+use crate::clean::CGROUPS_FILE;
+use crate::error::KeeperError;
+use crate::supervisor::Supervisor;
+
+pub(crate) struct Sandbox {
+    pub(crate) plan: Plan,
+    pub(crate) jailed: Jailed,
+    pub(crate) supervisor: Supervisor,
+}
+
+impl Sandbox {
+    /// Starts everything. The walls still go up when this returns; [`Jailed::status`] tells when they stand.
+    pub(crate) fn start(order: &KeeperOrder, client: OwnedFd) -> Result<Self, KeeperError> {
+        let weaken = weakened();
+        let plan = plan(order, weaken)?;
+        let socket = |source| KeeperError::Watch(source);
+        let (channel, inner) = UnixStream::pair().map_err(socket)?;
+        let log = open_log(&order.runtime)?;
+
+        // The builder works on the other processor while this one goes on.
+        let mut jailed = jail::launch(&plan, &Streams { channel: inner.as_fd(), log: log.as_fd() })?;
+        let started = jailed.map_ids(&plan).map_err(KeeperError::from).and_then(|()| {
+            let supervisor = Supervisor::start(order, plan.ids(), channel, client)?;
+            jailed.limit(&plan)?;
+            Ok(supervisor)
+        });
+        match started {
+            Ok(supervisor) => Ok(Self { plan, jailed, supervisor }),
+            Err(error) => {
+                // What the builder has to say, if anything, came first.
+                let error = jailed.outcome(&plan).err().map_or(error, KeeperError::from);
+                jailed.destroy();
+                remove_cgroup(&plan);
+                Err(error)
+            }
+        }
+    }
+}
+
+fn plan(order: &KeeperOrder, weaken: Weaken) -> Result<Plan, KeeperError> {
+    let mut report = Report::default();
+    let ids = IdMap::choose(&order.id_ranges, &mut report)?;
+    let staging = order.runtime.join("staging");
+    make_directory(&staging)?;
+    let cgroup = if weaken.keeps(Wall::MemoryLimit) { limit(order, &mut report)? } else { None };
+    let own: Vec<&Path> = order.own.iter().map(AsRef::as_ref).collect();
+    let site = Site { init: &order.init, staging: &staging, home: order.home.as_deref(), own: &own };
+    Ok(Plan::new(&order.spec, &site, Granted { ids, cgroup, report }, weaken)?)
+}
+
+/// Makes the cgroups, or reports why there are none.
+fn limit(order: &KeeperOrder, report: &mut Report) -> Result<Option<Cgroup>, KeeperError> {
+    let mut unlimited = |reason: String| {
+        let hint = "run as root, or under a systemd user session (`loginctl enable-linger`), \
+                    or have a cgroup delegated";
+        report.missing(Wall::MemoryLimit, reason.clone(), hint);
+        report.missing(Wall::CpuLimit, reason, hint);
+        let pids = order.spec.limits.pids;
+        report.weaker(Wall::PidsLimit, format!("{pids} by RLIMIT_NPROC of its user namespace"), hint);
+    };
+    let mut cgroup = match Cgroup::find(&order.spec.id) {
+        Ok(cgroup) => cgroup,
+        Err(reason) => {
+            unlimited(reason);
+            return Ok(None);
+        }
+    };
+    // Written down first: a keeper that is killed in between leaves a note for the next command.
+    let path = order.runtime.join(CGROUPS_FILE);
+    let mut note = Vec::new();
+    for directory in cgroup.directories() {
+        let _ = writeln!(note, "{}", directory.display());
+    }
+    fs::write(&path, note).map_err(|source| KeeperError::File { path, source })?;
+    let mut limits = Report::default();
+    match cgroup.create(&order.spec.limits, &mut limits) {
+        Ok(()) => {
+            report.extend(limits);
+            Ok(Some(cgroup))
+        }
+        Err(reason) => {
+            let _ = cgroup.remove();
+            unlimited(reason);
+            Ok(None)
+        }
+    }
+}
+
+pub(crate) fn remove_cgroup(plan: &Plan) {
+    if let Some(cgroup) = plan.cgroup() {
+        // What could not be removed now stands in the note and goes with the runtime directory.
+        let _ = cgroup.remove();
+    }
+}
+
+/// Init has no other way to say why it ended at once than its stderr.
+fn open_log(runtime: &Path) -> Result<fs::File, KeeperError> {
+    let path = runtime.join("init.log");
+    fs::File::options()
+        .append(true)
+        .create(true)
+        .open(&path)
+        .map_err(|source| KeeperError::File { path, source })
+}
+
+pub(crate) fn make_directory(path: &Path) -> Result<(), KeeperError> {
+    match fs::create_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        made => made.map_err(|source| KeeperError::File { path: path.to_owned(), source }),
+    }
+}
+
+#[cfg(feature = "weaken")]
+fn weakened() -> Weaken {
+    Weaken::from_environment()
+}
+
+#[cfg(not(feature = "weaken"))]
+const fn weakened() -> Weaken {
+    Weaken::nothing()
+}

@@ -1,0 +1,90 @@
+//! The supervisor: one process for each sandbox, without privileges. It holds the control channel to init,
+//! takes the owner's connections and passes one on to the other.
+//!
+//! It stands on the exposed side: it parses what the sandbox sends. Before it reads the first such byte it
+//! confines itself for good ([`jail::confine`]). It must never hold a descriptor that leads to the host's
+//! files, and asks its keeper for anything that takes authority.
+
+mod client;
+mod exec;
+mod keeper;
+
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use handover::{HandoverError, SupervisorOrder};
+use jail::ConfineError;
+use tokio::net::UnixListener;
+use wire::Side;
+
+use client::Client;
+use keeper::Keeper;
+
+/// How long the last words may take to reach a client that does not read.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// Why the supervisor gave up.
+#[derive(Debug, thiserror::Error)]
+enum SupervisorError {
+    #[error(transparent)]
+    Order(#[from] HandoverError),
+    #[error(transparent)]
+    Confine(#[from] ConfineError),
+    #[error("cannot use a descriptor that was handed over")]
+    Descriptor(#[from] std::io::Error),
+}
+
+/// The supervisor's whole life: its stdin is a socket to the keeper, over which its order comes.
+#[must_use]
+pub fn main() -> ExitCode {
+    match supervise() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(_) => ExitCode::FAILURE,
+    }
+}
+
+fn supervise() -> Result<(), SupervisorError> {
+    let keeper = UnixStream::from(rustix::io::dup(rustix::stdio::stdin()).map_err(std::io::Error::from)?);
+    let (order, descriptors) = handover::receive::<SupervisorOrder, 3>(&keeper)?;
+    jail::confine(&order.directory, order.uid)?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
+    runtime.block_on(serve(keeper, descriptors))
+}
+
+/// Serves until the keeper, init or the first client is gone.
+async fn serve(keeper: UnixStream, descriptors: [OwnedFd; 3]) -> Result<(), SupervisorError> {
+    let [channel, listener, first] = descriptors;
+    let keeper = Keeper::new(async_stream(keeper)?);
+    let (read, write) = async_stream(channel)?.into_split();
+    let (init, _no_requests_from_inside) = wire::start(read, write, Side::Asking);
+    let listener = std::os::unix::net::UnixListener::from(listener);
+    listener.set_nonblocking(true)?;
+    let listener = UnixListener::from_std(listener)?;
+
+    let first = Client::start(async_stream(first)?, init.clone(), keeper.clone());
+    let accept = async {
+        loop {
+            if let Ok((stream, _)) = listener.accept().await {
+                Client::start(stream, init.clone(), keeper.clone());
+            }
+        }
+    };
+    tokio::select! {
+        () = keeper.gone() => {}
+        _ = init.closed() => {}
+        () = first.done() => keeper.end().await,
+        () = accept => {}
+    }
+    // What has been said to the first client must arrive, whoever ended first.
+    let _ = tokio::time::timeout(LAST_WORDS, first.last_words()).await;
+    keeper.end().await;
+    Ok(())
+}
+
+fn async_stream(stream: impl Into<OwnedFd>) -> Result<tokio::net::UnixStream, SupervisorError> {
+    let stream = UnixStream::from(stream.into());
+    stream.set_nonblocking(true)?;
+    Ok(tokio::net::UnixStream::from_std(stream)?)
+}
