@@ -1,0 +1,55 @@
+//! The control channel as init finds it: one socket on descriptors 0 and 1, or two pipes. Whatever it is, it is
+//! taken off those numbers before anything is started, so that no process can inherit it.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+
+use rustix::fs::{FileType, Mode, OFlags, fstat, open};
+use rustix::io::fcntl_dupfd_cloexec;
+use rustix::stdio::{dup2_stdin, dup2_stdout, stdin, stdout};
+use tokio::net::unix::pipe;
+use wire::{Connection, Incoming, Side};
+
+/// The first number that is not one of the standard three.
+const FIRST_FREE: i32 = 3;
+
+/// The channel's descriptors, away from the standard numbers and closed on exec.
+#[derive(Debug)]
+pub(crate) enum Descriptors {
+    Socket(OwnedFd),
+    Pipes { read: OwnedFd, write: OwnedFd },
+}
+
+impl Descriptors {
+    /// Moves the channel away from descriptors 0 and 1 and leaves /dev/null there.
+    pub(crate) fn take() -> io::Result<Self> {
+        let read = fcntl_dupfd_cloexec(stdin(), FIRST_FREE)?;
+        let descriptors = if FileType::from_raw_mode(fstat(&read)?.st_mode) == FileType::Socket {
+            Self::Socket(read)
+        } else {
+            Self::Pipes { read, write: fcntl_dupfd_cloexec(stdout(), FIRST_FREE)? }
+        };
+        let null = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
+        dup2_stdin(&null)?;
+        dup2_stdout(&null)?;
+        Ok(descriptors)
+    }
+
+    /// Begins to answer. Must be called on the runtime.
+    pub(crate) fn connect(self) -> io::Result<(Connection, Incoming)> {
+        match self {
+            Self::Socket(socket) => {
+                let stream = UnixStream::from(socket);
+                stream.set_nonblocking(true)?;
+                let (read, write) = tokio::net::UnixStream::from_std(stream)?.into_split();
+                Ok(wire::start(read, write, Side::Answering))
+            }
+            Self::Pipes { read, write } => {
+                let read = pipe::Receiver::from_owned_fd(read)?;
+                let write = pipe::Sender::from_owned_fd(write)?;
+                Ok(wire::start(read, write, Side::Answering))
+            }
+        }
+    }
+}

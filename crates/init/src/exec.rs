@@ -1,0 +1,108 @@
+//! One exec, from the request to the last event, as one straight line. The request comes from outside and may
+//! be nonsense; what runs is hostile. Neither can make init hold more than one exec's worth of memory, and no
+//! more than `PLACES` run at once.
+
+use std::sync::Arc;
+
+use tokio::sync::{Semaphore, mpsc, oneshot, watch};
+use wire::{
+    Ask, Channel, ChannelHandle, Event, Exec, ExecEvent, Failed, Lane, LaneSender, Request, Started, Step,
+    VERSION,
+};
+
+use crate::plan::Plan;
+use crate::reaper::{Children, Exit};
+use crate::spawner::{Failure, Forked, Spawner, executed};
+use crate::streams::{Streams, feed, forward};
+use crate::vigil::{Patience, Vigil};
+
+/// How many execs may run at once.
+const PLACES: usize = 256;
+
+/// What all execs share.
+#[derive(Debug)]
+pub(crate) struct House {
+    spawner: Spawner,
+    children: Arc<Children>,
+    places: Semaphore,
+}
+
+impl House {
+    pub(crate) fn new(spawner: Spawner, children: Arc<Children>) -> Self {
+        Self { spawner, children, places: Semaphore::new(PLACES) }
+    }
+}
+
+/// A process whose program runs.
+#[derive(Debug)]
+struct Process {
+    pid: i32,
+    exit: oneshot::Receiver<Exit>,
+    streams: Streams,
+}
+
+/// Answers one request.
+pub(crate) async fn serve(channel: Channel, house: Arc<House>) {
+    let Channel { messages, input, output, error, handle } = channel;
+    let Lane { sender: mut events, receiver: mut tells } = messages;
+    let Ok(Some(request)) = tells.next_message::<Request>().await else { return };
+    let Ok(_place) = house.places.try_acquire() else {
+        return fail(&mut events, Failure { step: Step::Request, errno: libc::EAGAIN }).await;
+    };
+    let Some(Ask::Exec(exec)) = request.ask.filter(|_| request.version == VERSION) else {
+        return fail(&mut events, Failure { step: Step::Request, errno: libc::EINVAL }).await;
+    };
+    let Process { pid, exit, streams } = match start(&exec, &house, &handle).await {
+        Ok(process) => process,
+        Err(failure) => return fail(&mut events, failure).await,
+    };
+    tell(&mut events, Event::Started(Started { pid })).await;
+
+    let terminal = streams.error.is_none().then(|| streams.output.clone());
+    let (end, ended) = watch::channel(false);
+    let (delivering, mut delivered) = mpsc::channel(1);
+    let feeding = tokio::spawn(feed(streams.input, input.receiver));
+    if let Some(stream) = streams.error {
+        tokio::spawn(forward(stream, error.sender, ended.clone(), delivering.clone()));
+    } else {
+        error.sender.finish();
+    }
+    tokio::spawn(forward(streams.output, output.sender, ended, delivering));
+
+    let vigil = Vigil { pid, children: &house.children, handle: &handle, terminal };
+    let exited = vigil.until_exit(exit, &mut tells, Patience::of(&exec)).await;
+
+    feeding.abort();
+    end.send_replace(true);
+    // Nothing is ever sent; this ends when all who deliver have dropped their side.
+    delivered.recv().await;
+    tell(&mut events, Event::Exited(exited)).await;
+}
+
+/// Starts the process, and kills it again where its program or its streams are not to be had.
+async fn start(exec: &Exec, house: &House, handle: &ChannelHandle) -> Result<Process, Failure> {
+    let plan = Plan::new(exec).map_err(|errno| Failure { step: Step::Request, errno })?;
+    let Forked { pid, exit, report, ends } = house.spawner.fork(plan).await?;
+    let executed = tokio::select! {
+        executed = executed(report) => executed,
+        // It may be stuck on a slow file system, and nobody is left to wait for it.
+        () = handle.closed() => Err(Failure { step: Step::Program, errno: libc::ECANCELED }),
+    };
+    let streams = Streams::try_from(ends).map_err(|error| Failure::new(Step::Streams, &error));
+    match executed.and(streams) {
+        Ok(streams) => Ok(Process { pid, exit, streams }),
+        Err(failure) => {
+            house.children.end(pid, libc::SIGKILL);
+            Err(failure)
+        }
+    }
+}
+
+/// Tells the client. Where it is gone, the vigil over the process finds that out as well.
+async fn tell(events: &mut LaneSender, event: Event) {
+    let _ = events.send_message(&ExecEvent { event: Some(event) }).await;
+}
+
+async fn fail(events: &mut LaneSender, Failure { step, errno }: Failure) {
+    tell(events, Event::Failed(Failed { step: step.into(), errno })).await;
+}

@@ -1,0 +1,48 @@
+//! PID 1 of every sandbox: starts processes, moves their bytes over the control channel, reaps.
+//!
+//! It runs inside, next to hostile processes, and the host distrusts it as it distrusts them. It stands apart
+//! from them all the same: not dumpable, outside their Landlock domain, with no descriptor that they could
+//! inherit. It must never listen on anything, never read a file that a process inside could have written and
+//! act on it, and never outlive its channel: its end is the end of the sandbox.
+//!
+//! What a time-out or a vanished client does not reach are processes that left the process group (`setsid`).
+//! They go on, as daemons do, and end with the sandbox.
+
+mod arguments;
+mod boot;
+mod channel;
+mod domain;
+mod ends;
+mod exec;
+mod plan;
+mod reaper;
+mod spawner;
+mod streams;
+mod sys;
+mod terminal;
+mod vigil;
+mod weaken;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+/// Runs init with the arguments of this process until its channel ends.
+#[must_use]
+pub fn main() -> ExitCode {
+    run_from_arguments(std::env::args_os().skip(1))
+}
+
+/// Runs init until its channel ends. `arguments` come without the program's name:
+/// `[--landlock off|required] [--write PATH]… [--read PATH]…`.
+///
+/// The exit code is 0 when the other side closed the channel, 1 when the channel broke or init could not
+/// start, 2 for wrong arguments and 3 when Landlock is required and cannot be had.
+pub fn run_from_arguments(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+    match boot::run(arguments.into_iter()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("agentbox-init: {error}");
+            ExitCode::from(error.exit_code())
+        }
+    }
+}

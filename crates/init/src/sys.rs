@@ -1,0 +1,79 @@
+//! The system calls that no library wraps safely. Nothing here decides anything.
+
+#![expect(unsafe_code, reason = "system calls without a safe wrapper")]
+
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, FromRawFd, OwnedFd};
+
+use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+use tokio::io::unix::AsyncFd;
+use tokio::io::{Interest, ReadBuf};
+
+fn check(result: libc::c_int) -> io::Result<libc::c_int> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+/// Blocks SIGCHLD in this thread and the threads it makes, and gives a descriptor that is readable when one
+/// came. No handler ever runs.
+pub(crate) fn child_signals() -> io::Result<OwnedFd> {
+    let mut set = MaybeUninit::uninit();
+    // SAFETY: sigemptyset initialises the set that the later calls read; a descriptor that signalfd returns is
+    // new and nobody else's.
+    unsafe {
+        check(libc::sigemptyset(set.as_mut_ptr()))?;
+        check(libc::sigaddset(set.as_mut_ptr(), libc::SIGCHLD))?;
+        match libc::pthread_sigmask(libc::SIG_BLOCK, set.as_ptr(), std::ptr::null_mut()) {
+            0 => {}
+            error => return Err(io::Error::from_raw_os_error(error)),
+        }
+        let descriptor = check(libc::signalfd(-1, set.as_ptr(), libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))?;
+        Ok(OwnedFd::from_raw_fd(descriptor))
+    }
+}
+
+/// Blocks every signal in this thread.
+pub(crate) fn block_signals() {
+    let mut set = MaybeUninit::uninit();
+    // SAFETY: sigfillset initialises the set that pthread_sigmask reads. Neither fails with valid arguments.
+    unsafe {
+        libc::sigfillset(set.as_mut_ptr());
+        libc::pthread_sigmask(libc::SIG_SETMASK, set.as_ptr(), std::ptr::null_mut());
+    }
+}
+
+/// Sends a signal to a process or, where the number is negative, to a process group.
+pub(crate) fn signal(target: i32, signal: i32) -> io::Result<()> {
+    // SAFETY: kill takes numbers only.
+    check(unsafe { libc::kill(target, signal) }).map(drop)
+}
+
+/// Makes files that this thread creates belong to these ids. Where it may not, they stay its own; the kernel
+/// tells the two apart only by asking again, and the process could then not become that user either.
+pub(crate) fn set_file_ids(uid: u32, gid: u32) {
+    // SAFETY: both calls take numbers only. They are raw because libc's act on every thread.
+    unsafe {
+        libc::syscall(libc::SYS_setfsgid, gid);
+        libc::syscall(libc::SYS_setfsuid, uid);
+    }
+    // A change of ids sets this to the machine's default for set-user-id programs, which may be "dumpable".
+    let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+}
+
+/// Reads into what is free of `buffer`, which is not written before.
+pub(crate) fn read_into(source: impl AsFd, buffer: &mut ReadBuf<'_>) -> io::Result<()> {
+    // SAFETY: nothing that was initialised is made uninitialised: the kernel only writes here.
+    let (filled, _) = rustix::io::read(source, unsafe { buffer.unfilled_mut() })?;
+    let count = filled.len();
+    // SAFETY: the kernel has written `count` bytes at the beginning of what was free.
+    unsafe { buffer.assume_init(count) };
+    buffer.advance(count);
+    Ok(())
+}
+
+/// Registers a descriptor with the runtime.
+pub(crate) fn register(descriptor: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an owned descriptor stays open, and the same file, until what owns it is dropped, which is the
+    // registration itself.
+    unsafe { AsyncFd::register_with_interest(descriptor, interest) }.map_err(io::Error::from)
+}

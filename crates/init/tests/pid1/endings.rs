@@ -1,0 +1,188 @@
+//! How processes are brought to their end, and init itself.
+
+use std::io::Write;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
+
+use crate::harness::{Init, alone, command, event, everything, exec, exited, failure, shell, tell, until};
+use bytes::Bytes;
+use tokio::time::sleep;
+use wire::{Event, Exec, Exited, Step, Tell};
+
+#[tokio::test]
+async fn a_time_out_asks_first() {
+    let init = Init::start();
+    let asked = Exec {
+        timeout_ms: 200,
+        grace_ms: 20_000,
+        ..shell("trap 'echo bye; exit 5' TERM; while :; do sleep 0.05; done")
+    };
+    let outcome = init.run(asked).await;
+    assert_eq!(outcome.exited, Exited { code: 5, timed_out: true, ..Exited::default() });
+    assert_eq!(outcome.text(), "bye\n");
+}
+
+#[tokio::test]
+async fn a_time_out_then_kills_the_whole_group() {
+    let init = Init::start();
+    let begun = Instant::now();
+    let asked = Exec {
+        timeout_ms: 200,
+        grace_ms: 300,
+        ..shell("trap '' TERM; (sleep 777 & sleep 777); while :; do sleep 0.05; done")
+    };
+    let outcome = init.run(asked).await;
+    assert_eq!(outcome.exited, Exited { signal: 9, timed_out: true, ..Exited::default() });
+    assert!(begun.elapsed() >= Duration::from_millis(500));
+    assert_eq!(init.shell("pgrep -f 'sleep 77[7]'").await.text(), "");
+}
+
+#[tokio::test]
+async fn a_time_out_leaves_nothing_behind_when_only_the_leader_obeys() {
+    let init = Init::start();
+    let asked =
+        Exec { timeout_ms: 300, grace_ms: 20_000, ..shell("(trap '' TERM; exec sleep 778) & exec sleep 20") };
+    let outcome = init.run(asked).await;
+    assert_eq!(outcome.exited, Exited { signal: 15, timed_out: true, ..Exited::default() });
+    assert_eq!(init.shell("pgrep -f 'sleep 77[8]'").await.text(), "");
+}
+
+#[tokio::test]
+async fn a_process_that_is_in_time_is_not_touched() {
+    let init = Init::start();
+    let asked = Exec { timeout_ms: u64::MAX, grace_ms: u64::MAX, ..shell("exit 4") };
+    assert_eq!(init.run(asked).await.exited, Exited { code: 4, ..Exited::default() });
+}
+
+#[tokio::test]
+async fn signals_reach_the_whole_group() {
+    let init = Init::start();
+    let (mut channel, _) = init.started(shell("sleep 779 & echo ready; wait")).await;
+    until(&mut channel.output.receiver, "ready").await;
+    for nonsense in [0, -9, 65, i32::MAX, i32::MIN] {
+        tell(&mut channel, Tell::Signal(nonsense)).await;
+    }
+    tell(&mut channel, Tell::Signal(15)).await;
+    assert_eq!(exited(&mut channel.messages.receiver).await, Exited { signal: 15, ..Exited::default() });
+    assert_eq!(init.shell("pgrep -f 'sleep 77[9]'").await.text(), "");
+}
+
+#[tokio::test]
+async fn a_process_whose_client_is_gone_is_ended() {
+    let init = Init::start();
+    let directory = tempfile::tempdir().unwrap();
+    let witness = directory.path().join("witness");
+    let script = format!(
+        "trap 'echo told; echo told > {0}' TERM HUP; echo ready; while :; do sleep 0.05; done",
+        witness.display()
+    );
+    let (mut channel, pid) = init.started(shell(&script)).await;
+    until(&mut channel.output.receiver, "ready").await;
+    drop(channel);
+    sleep(Duration::from_millis(1000)).await;
+    assert_eq!(std::fs::read(&witness).unwrap(), b"told\n");
+    assert_eq!(init.shell(&format!("test -e /proc/{pid} && echo there")).await.text(), "there\n");
+    sleep(Duration::from_millis(1500)).await;
+    assert_eq!(init.shell(&format!("test -e /proc/{pid} && echo there")).await.text(), "");
+}
+
+#[tokio::test]
+async fn orphans_are_reaped() {
+    let init = Init::start();
+    init.shell("for i in 1 2 3 4 5 6 7 8; do (setsid sleep 0.1 &) ; done").await;
+    sleep(Duration::from_millis(500)).await;
+    let states = init.shell("grep -h ^State: /proc/[0-9]*/status").await.text();
+    assert!(!states.contains('Z'), "{states}");
+    assert!(states.lines().count() <= 4, "{states}");
+}
+
+#[tokio::test]
+async fn no_more_than_256_run_at_once() {
+    let init = Init::start();
+    let mut channels = Vec::new();
+    for _ in 0..256 {
+        channels.push(init.started(exec(&["sleep", "100"])).await.0);
+    }
+    assert_eq!(init.refused(exec(&["true"])).await, (Step::Request, libc::EAGAIN));
+    tell(&mut channels[0], Tell::Signal(9)).await;
+    assert_eq!(exited(&mut channels[0].messages.receiver).await.signal, 9);
+    // Its place is free once its channel is over.
+    drop(channels.remove(0));
+    for _ in 0..100 {
+        let mut channel = init.begin(exec(&["true"])).await;
+        match event(&mut channel).await {
+            Event::Started(_) => return,
+            refused => assert_eq!(failure(refused), (Step::Request, libc::EAGAIN)),
+        }
+        sleep(Duration::from_millis(10)).await;
+    }
+    panic!("no place became free");
+}
+
+#[tokio::test]
+async fn the_end_of_the_channel_is_the_end_of_everything() {
+    let init = Init::start();
+    let (mut channel, _) = init.started(shell("setsid sleep 3600 & echo ready; exec sleep 3600")).await;
+    until(&mut channel.output.receiver, "ready").await;
+    init.connection.shutdown();
+    assert_eq!(init.ended().await.code(), Some(0));
+}
+
+#[tokio::test]
+async fn garbage_ends_init_without_a_panic() {
+    for garbage in [&b"GET / HTTP/1.1\r\nHost: init\r\n\r\n"[..], &[0xff; 64], &[0; 4096]] {
+        let (mut ours, theirs) = UnixStream::pair().unwrap();
+        let theirs = OwnedFd::from(theirs);
+        let mut command = command(&["--landlock", "off"]);
+        command.stdin(theirs.try_clone().unwrap()).stdout(theirs).stderr(Stdio::piped());
+        let process = command.spawn().unwrap();
+        drop(command);
+        ours.write_all(garbage).unwrap();
+        let ended = process.wait_with_output().unwrap();
+        let said = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(1), "{said}");
+        assert!(
+            said.starts_with("agentbox-init: the peer broke the protocol") && said.lines().count() == 1,
+            "{said}"
+        );
+    }
+}
+
+#[tokio::test]
+async fn wrong_arguments_end_init() {
+    for arguments in [&["--landlock"][..], &["--landlock", "perhaps"], &["extra"]] {
+        let ended = alone(arguments);
+        assert_eq!(ended.status.code(), Some(2), "{arguments:?}");
+    }
+}
+
+#[tokio::test]
+async fn two_pipes_serve_as_well_as_a_socket() {
+    let mut command = command(&["--landlock", "off"]);
+    let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let write = tokio::net::unix::pipe::Sender::from_owned_fd(process.stdin.take().unwrap().into()).unwrap();
+    let read =
+        tokio::net::unix::pipe::Receiver::from_owned_fd(process.stdout.take().unwrap().into()).unwrap();
+    let (connection, _incoming) = wire::start(read, write, wire::Side::Asking);
+    let init = Init::from_parts(process, connection);
+    let outcome = init.run_with(exec(&["cat"]), Bytes::from_static(b"through pipes")).await;
+    assert_eq!(outcome.text(), "through pipes");
+    init.connection.shutdown();
+    assert_eq!(init.ended().await.code(), Some(0));
+}
+
+#[tokio::test]
+async fn a_client_that_goes_at_once_leaves_nothing_behind() {
+    let init = Init::start();
+    for _ in 0..50 {
+        drop(init.begin(shell("trap '' HUP TERM; while :; do sleep 0.05; done")).await);
+    }
+    sleep(Duration::from_millis(3000)).await;
+    let mut channel = init.begin(shell("ps -e | wc -l")).await;
+    assert!(matches!(event(&mut channel).await, Event::Started(_)));
+    let count = everything(&mut channel.output.receiver).await;
+    let count: u32 = String::from_utf8_lossy(&count).trim().parse().unwrap();
+    assert!(count <= 6, "{count} lines of ps");
+}
