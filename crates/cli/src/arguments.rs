@@ -51,12 +51,12 @@ Examples:
   agentbox run --memory 512M --cpus 0.5 --timeout 5m -- python3 untrusted.py
   tar c . | agentbox run -- sh -c 'tar x && make test'")]
 pub(crate) struct Run {
-    /// The command and its arguments
-    #[arg(last = true, value_name = "CMD")]
-    pub(crate) command: Vec<String>,
     /// An agent; agents come with a later version, commands go after `--`
     #[arg(value_name = "AGENT", hide = true)]
     pub(crate) agent: Option<String>,
+    /// The command and its arguments
+    #[arg(last = true, value_name = "CMD")]
+    pub(crate) command: Vec<String>,
     /// A name for the sandbox, which is also its host name
     #[arg(long)]
     pub(crate) name: Option<SandboxName>,

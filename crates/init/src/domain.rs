@@ -2,12 +2,15 @@
 //! domain for all, so that they may signal and trace each other, with init's main thread outside of it, out of
 //! their reach. Landlock only ever takes away: it must never be the only wall in front of anything.
 
-use std::path::PathBuf;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, CompatLevel, Compatible, PathBeneath, PathFd, PathFdError, Ruleset, RulesetAttr,
+    ABI, Access, AccessFs, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetError, Scope,
 };
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
 
 /// The oldest version that serves: the one before refuses every rename across directories.
 const FLOOR: ABI = ABI::V2;
@@ -27,8 +30,8 @@ pub(crate) struct Domain {
 pub(crate) enum DomainError {
     #[error("the kernel's Landlock does not serve: {0}")]
     Ruleset(#[from] RulesetError),
-    #[error("Landlock rule: {0}")]
-    Path(#[from] PathFdError),
+    #[error("cannot open '{}' for a Landlock rule: {errno}", path.display())]
+    Path { path: PathBuf, errno: Errno },
 }
 
 impl Domain {
@@ -44,18 +47,25 @@ impl Domain {
         // REFER on what is only readable gives nothing away: the kernel refuses a link that would gain rights.
         for path in &self.read {
             rules = rules.add_rule(PathBeneath::new(
-                PathFd::new(path)?,
+                open(path)?,
                 AccessFs::from_read(CEILING) | AccessFs::Refer,
             ))?;
         }
         for path in &self.write {
-            rules = rules.add_rule(PathBeneath::new(PathFd::new(path)?, AccessFs::from_all(CEILING)))?;
+            rules = rules.add_rule(PathBeneath::new(open(path)?, AccessFs::from_all(CEILING)))?;
         }
         // Without it no program could ask a terminal for its size.
-        if let Ok(devices) = PathFd::new("/dev") {
+        if let Ok(devices) = open(Path::new("/dev")) {
             rules = rules.add_rule(PathBeneath::new(devices, AccessFs::IoctlDev))?;
         }
         rules.restrict_self()?;
         Ok(())
     }
+}
+
+/// A handle that needs no right to the file itself. The crate's own way to open one loses O_PATH on musl,
+/// whose O_ACCMODE covers that bit.
+fn open(path: &Path) -> Result<OwnedFd, DomainError> {
+    rustix::fs::open(path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
+        .map_err(|errno| DomainError::Path { path: path.to_owned(), errno })
 }

@@ -50,9 +50,9 @@ macro_rules! phases {
 
 phases! {
     Gate "wait for the keeper",
-    Identity "become the root of the new user namespace",
     Propagation "cut the mounts off from the host's",
     NewRoot "mount the new root",
+    Identity "become the root of the new user namespace",
     Steps "put the new root together",
     CgroupNamespace "make a cgroup namespace",
     CgroupSteps "show the sandbox its cgroup",
@@ -104,9 +104,6 @@ fn build(
 
     // Until the keeper has written the id maps, this process is nobody and could own no file.
     wait(ends.gate).map_err(at(Phase::Gate))?;
-    become_root(plan).map_err(at(Phase::Identity))?;
-    // A change of ids clears the signal, so it comes after. If the keeper died before, the gate tells.
-    sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64).map_err(at(Phase::Identity))?;
 
     // First of all mounts: nothing that follows may reach the host, nor anything of the host's come in.
     sys::mount(c"none", c"/", None, libc::MS_REC | libc::MS_PRIVATE, None).map_err(at(Phase::Propagation))?;
@@ -114,6 +111,11 @@ fn build(
     sys::mount(c"agentbox", &plan.staging, Some(c"tmpfs"), flags, Some(&plan.root_options))
         .and_then(|()| sys::change_directory(&plan.staging))
         .map_err(at(Phase::NewRoot))?;
+
+    // Only now: the way to the staging directory is open to the keeper's own id alone.
+    become_root(plan).map_err(at(Phase::Identity))?;
+    // A change of ids clears the signal, so it comes after. If the keeper died before, the gate tells.
+    sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64).map_err(at(Phase::Identity))?;
     run_steps(&plan.steps, Phase::Steps)?;
 
     // The cgroup namespace begins where one stands, so the keeper has to have moved us by now.

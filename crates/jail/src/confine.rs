@@ -2,12 +2,13 @@
 //! directory in it, no capability, no way to run a program or to reach a socket of the host's, and as root a
 //! host id that nothing else has.
 
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use landlock::{
-    ABI, Access as _, AccessFs, CompatLevel, Compatible as _, PathBeneath, PathFd, PathFdError, Ruleset, RulesetAttr as _,
+    ABI, Access as _, AccessFs, CompatLevel, Compatible as _, PathBeneath, Ruleset, RulesetAttr as _,
     RulesetCreatedAttr as _, RulesetError,
 };
 
@@ -35,9 +36,6 @@ pub enum ConfineError {
     /// Landlock said no where it is there.
     #[error("cannot confine the supervisor: Landlock")]
     Landlock(#[from] RulesetError),
-    /// A directory of its own could not be opened.
-    #[error("cannot confine the supervisor: its files")]
-    Files(#[from] PathFdError),
 }
 
 /// Confines the calling process, which must have one thread, for good. `directory` becomes
@@ -129,8 +127,15 @@ fn restrict_files() -> Result<(), ConfineError> {
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(all)?
         .create()?
-        .add_rule(PathBeneath::new(PathFd::new(SUPERVISOR_DIRECTORY)?, all & !AccessFs::Execute))?
-        .add_rule(PathBeneath::new(PathFd::new("/etc")?, AccessFs::ReadFile | AccessFs::ReadDir))?
+        .add_rule(PathBeneath::new(handle(c"/supervisor")?, all & !AccessFs::Execute))?
+        .add_rule(PathBeneath::new(handle(c"/etc")?, AccessFs::ReadFile | AccessFs::ReadDir))?
         .restrict_self()?;
     Ok(())
+}
+
+/// A handle that needs no right to the directory itself.
+fn handle(path: &CStr) -> Result<OwnedFd, ConfineError> {
+    sys::open(path, libc::O_PATH, 0)
+        .map(sys::own)
+        .map_err(|errno| ConfineError::Step { step: "open its directories", source: errno.into() })
 }

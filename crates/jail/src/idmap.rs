@@ -1,4 +1,5 @@
-//! Id-mapped mounts for root: a tree of one owner's, shown inside as the agent's.
+//! Trees that root's keeper takes hold of for a sandbox, as they are or by an id-mapped mount: then what is
+//! one owner's shows inside as the agent's.
 
 use std::fs::File;
 use std::io;
@@ -10,6 +11,20 @@ use crate::ids::IdMap;
 use crate::step::{Bound, host_path};
 use crate::sys::{self, Cloned};
 
+/// A detached copy of the mounts at `path`, ids as they are.
+pub(crate) fn tree(path: &Path, bound: Bound) -> Result<OwnedFd, JailError> {
+    let tree = clone_tree(path)?;
+    sys::set_tree_attributes(tree.as_raw_fd(), &bound.attributes())
+        .map_err(|errno| JailError::Source { path: path.to_owned(), source: errno.into() })?;
+    Ok(tree)
+}
+
+fn clone_tree(path: &Path) -> Result<OwnedFd, JailError> {
+    sys::clone_tree(&host_path(path)?)
+        .map(sys::own)
+        .map_err(|errno| JailError::Source { path: path.to_owned(), source: errno.into() })
+}
+
 /// A detached copy of the mounts at `path` in which what belongs to `owner` belongs to the agent. Files of
 /// other ids belong to nobody there, and their own mode decides what the agent may do with them.
 pub(crate) fn tree_for_agent(
@@ -18,10 +33,7 @@ pub(crate) fn tree_for_agent(
     owner: (u32, u32),
     bound: Bound,
 ) -> Result<OwnedFd, JailError> {
-    let kernel_path = host_path(path)?;
-    let tree = sys::clone_tree(&kernel_path)
-        .map_err(|errno| JailError::Source { path: path.to_owned(), source: errno.into() })?;
-    let tree = sys::own(tree);
+    let tree = clone_tree(path)?;
     let namespace = namespace_with_map(owner, ids.host_agent())?;
     let mut attributes = bound.attributes();
     attributes.set |= libc::MOUNT_ATTR_IDMAP;

@@ -85,7 +85,7 @@ impl Plan {
         };
         Ok(Self {
             staging: host_path(site.staging)?,
-            root_options: root_options(spec, &weaken)?,
+            root_options: root_options(spec, &ids, &weaken)?,
             steps,
             cgroup_steps,
             host_name: root::host_name(spec).into_bytes(),
@@ -136,14 +136,16 @@ pub struct Granted {
     pub report: Report,
 }
 
-fn root_options(spec: &SandboxSpec, weaken: &Weaken) -> Result<CString, JailError> {
-    let size = spec.limits.disk.as_bytes();
-    let files = ((size >> 20) * FILES_PER_MEBIBYTE).max(4096);
-    let options = if weaken.keeps(Wall::DiskLimit) {
-        format!("mode=0755,size={size},nr_inodes={files}")
-    } else {
-        "mode=0755".to_owned()
-    };
+fn root_options(spec: &SandboxSpec, ids: &IdMap, weaken: &Weaken) -> Result<CString, JailError> {
+    let mut options = "mode=0755".to_owned();
+    if ids.has_root() {
+        options.push_str(",uid=0,gid=0");
+    }
+    if weaken.keeps(Wall::DiskLimit) {
+        let size = spec.limits.disk.as_bytes();
+        let files = ((size >> 20) * FILES_PER_MEBIBYTE).max(4096);
+        options.push_str(&format!(",size={size},nr_inodes={files}"));
+    }
     host_path(Path::new(&options))
 }
 
@@ -151,10 +153,11 @@ fn root_options(spec: &SandboxSpec, weaken: &Weaken) -> Result<CString, JailErro
 /// far more than it uses.
 fn resource_limits(spec: &SandboxSpec, cgroup: Option<&Cgroup>) -> Vec<(u32, u64)> {
     const DESCRIPTORS: u64 = 65536;
-    let mut limits = vec![(libc::RLIMIT_CORE, 0), (libc::RLIMIT_NOFILE, DESCRIPTORS)];
+    // The constants have another type in each C library.
+    let mut limits = vec![(libc::RLIMIT_CORE as u32, 0), (libc::RLIMIT_NOFILE as u32, DESCRIPTORS)];
     if cgroup.is_none() {
         // Counted in each user namespace on its own since Linux 5.14.
-        limits.push((libc::RLIMIT_NPROC, u64::from(spec.limits.pids.count())));
+        limits.push((libc::RLIMIT_NPROC as u32, u64::from(spec.limits.pids.count())));
     }
     limits
 }

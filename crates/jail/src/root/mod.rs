@@ -14,6 +14,7 @@ use std::path::Path;
 use policy::{Root, SandboxSpec, Tools};
 
 use crate::error::JailError;
+use crate::idmap;
 use crate::ids::IdMap;
 use crate::step::{Bound, Owner, Step, host_path, inside};
 
@@ -54,11 +55,7 @@ pub(crate) fn plan(spec: &SandboxSpec, ids: &IdMap, sources: &Sources<'_>) -> Re
     steps.extend(devices::steps()?);
     steps.extend(kernel::steps(spec.nesting)?);
     steps.push(Step::File { path: inside(Path::new(INIT_PATH))?, contents: Vec::new() });
-    steps.push(Step::Bind {
-        source: host_path(sources.init)?,
-        path: inside(Path::new(INIT_PATH))?,
-        bound: Bound::ReadOnly,
-    });
+    steps.push(bring(sources.init, Path::new(INIT_PATH), Bound::ReadOnly, ids)?);
     for path in WRITABLE {
         let path = inside(Path::new(path))?;
         steps.push(Step::Again { source: path.clone(), path, flags: 0 });
@@ -111,4 +108,14 @@ fn skeleton(spec: &SandboxSpec, ids: &IdMap) -> Result<Vec<Step>, JailError> {
 
 fn link(target: &str, path: &str) -> Result<Step, JailError> {
     Ok(Step::Symlink { target: host_path(Path::new(target))?, path: inside(Path::new(path))? })
+}
+
+/// The step that brings a tree of the host's in, as it is. Root's builder has left root's id behind when it
+/// gets there, so for root the keeper takes hold of the tree before.
+fn bring(source: &Path, target: &Path, bound: Bound, ids: &IdMap) -> Result<Step, JailError> {
+    let path = inside(target)?;
+    Ok(match ids {
+        IdMap::Range { .. } => Step::Attach { tree: idmap::tree(source, bound)?, path },
+        IdMap::Subordinate { .. } | IdMap::Single => Step::Bind { source: host_path(source)?, path, bound },
+    })
 }
