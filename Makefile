@@ -1,0 +1,62 @@
+# agentbox: build, try, test, measure, install.
+#
+#   make run ARGS="run -- bash"   build and run; without ARGS a one-minute tour
+#   make test                     everything that has to hold, in under 20 minutes once built
+#   make test-full                the long forms too
+#   make bench                    numbers, beside bubblewrap, runc, crun and nsenter
+#   make install PREFIX=/usr/local
+#   make release                  static binaries in a tarball
+
+ARCH    := $(shell uname -m)
+MUSL    := $(ARCH)-unknown-linux-musl
+GNU     := $(ARCH)-unknown-linux-gnu
+# Both programs are static: against musl where its target is installed, else against glibc.
+TRIPLE  := $(if $(wildcard $(shell rustc --print target-libdir --target $(MUSL) 2>/dev/null)),$(MUSL),$(GNU))
+CARGO   := $(if $(filter $(GNU),$(TRIPLE)),RUSTFLAGS="-C target-feature=+crt-static" )cargo
+VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
+PREFIX  ?= /usr/local
+RELEASE := target/$(TRIPLE)/release
+export AGENTBOX_TRIPLE := $(TRIPLE)
+
+.PHONY: build run test test-full bench install release lint tools clean
+
+build:
+	@$(CARGO) build --quiet --release --locked -p agentbox-cli --target $(TRIPLE)
+
+run: build
+ifeq ($(strip $(ARGS)),)
+	@tests/tour.sh $(RELEASE)/agentbox
+else
+	@$(RELEASE)/agentbox $(ARGS)
+endif
+
+test:
+	@tests/run.sh short
+
+test-full:
+	@tests/run.sh full
+
+bench: build
+	@bench/run.sh $(RELEASE)
+
+lint:
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --locked -- -D warnings
+
+install: build
+	install -D -m 755 $(RELEASE)/agentbox $(DESTDIR)$(PREFIX)/bin/agentbox
+	install -D -m 755 $(RELEASE)/agentbox-init $(DESTDIR)$(PREFIX)/libexec/agentbox/agentbox-init
+	$(RELEASE)/agentbox man $(DESTDIR)$(PREFIX)/share/man/man1
+	install -d $(DESTDIR)$(PREFIX)/share/bash-completion/completions $(DESTDIR)$(PREFIX)/share/zsh/site-functions $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d
+	$(RELEASE)/agentbox completions bash > $(DESTDIR)$(PREFIX)/share/bash-completion/completions/agentbox
+	$(RELEASE)/agentbox completions zsh > $(DESTDIR)$(PREFIX)/share/zsh/site-functions/_agentbox
+	$(RELEASE)/agentbox completions fish > $(DESTDIR)$(PREFIX)/share/fish/vendor_completions.d/agentbox.fish
+
+release: build
+	@rm -rf target/release-tree && $(MAKE) --no-print-directory install DESTDIR=target/release-tree/ PREFIX=agentbox-$(VERSION)
+	@cp LICENSE README.md SECURITY.md CHANGELOG.md target/release-tree/agentbox-$(VERSION)/
+	@tar -C target/release-tree -czf target/agentbox-$(VERSION)-$(ARCH)-linux.tar.gz agentbox-$(VERSION)
+	@echo target/agentbox-$(VERSION)-$(ARCH)-linux.tar.gz
+
+clean:
+	cargo clean

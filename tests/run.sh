@@ -1,0 +1,35 @@
+#!/usr/bin/env bash
+# Every test: installs what the tests need, builds the program as it ships and once more with walls that can be
+# taken away, and runs the suites as root and as two ordinary users. `run.sh short` or `run.sh full`.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export AGENTBOX_TEST_FORM="${1:-short}"
+triple="${AGENTBOX_TRIPLE:?run this by make test}"
+
+say() { printf '\n== %s\n' "$*" >&2; }
+cargo_static() {
+  case "$triple" in
+    *-gnu) RUSTFLAGS="-C target-feature=+crt-static" cargo "$@" ;;
+    *) cargo "$@" ;;
+  esac
+}
+
+say "what the tests need"
+tests/setup.sh
+
+say "lints"
+cargo fmt --all --check
+cargo clippy --quiet --workspace --all-targets --locked -- -D warnings
+
+say "build: as it ships, weakened, and the probe"
+cargo_static build --locked --profile fast --target "$triple" -p agentbox-cli
+cargo_static build --locked --profile fast --target "$triple" -p agentbox-cli --features weaken --target-dir target/weak
+cargo_static build --locked --profile fast --target "$triple" -p agentbox-tests --bin probe
+export AGENTBOX_TEST_BIN="$PWD/target/$triple/fast"
+export AGENTBOX_TEST_WEAK_BIN="$PWD/target/weak/$triple/fast"
+
+say "unit and property tests"
+cargo test --quiet --locked --workspace --exclude agentbox-tests
+
+say "end to end"
+cargo test --locked -p agentbox-tests
