@@ -2,7 +2,7 @@
 //!
 //! Where a program has a plan for "this kernel has no such thing", it gets the error that starts the plan.
 
-use super::rule::{ALLOW, Rule, Word, by, by_bits, refuse};
+use super::rule::{ALLOW, KILL, Rule, Word, by, by_bits, refuse};
 
 const FAMILY: Word = Word::Low(0);
 const KIND: Word = Word::Low(1);
@@ -38,15 +38,16 @@ pub(super) fn in_a_sandbox() -> Rule {
 }
 
 /// For the supervisor: TCP and UDP. A local socket could reach D-Bus or a container engine, so asking for one is an
-/// attack, whatever its type.
-pub(super) fn in_the_supervisor(local: Rule) -> Rule {
-    by(FAMILY).when([INET, INET6], internet()).when([UNIX], local).else_refuse()
+/// attack.
+pub(super) fn in_the_supervisor() -> Rule {
+    by(FAMILY).when([INET, INET6], internet()).when([UNIX], KILL).else_refuse()
 }
 
-/// A pair of connected streams can be joined to nothing else; a pair of datagram sockets can be sent from to any
-/// path.
-pub(super) fn stream_pair_or(otherwise: Rule) -> Rule {
-    by_bits(KIND, KIND_BITS).when([STREAM], ALLOW).otherwise(otherwise)
+/// For the supervisor's signal pipe: a pair of connected streams, which can be joined to nothing else. From a pair
+/// of datagram sockets one could send to any path.
+pub(super) fn pair_in_the_supervisor() -> Rule {
+    let streams = by_bits(KIND, KIND_BITS).when([STREAM], ALLOW).otherwise(KILL);
+    by(FAMILY).when([UNIX], streams).else_refuse()
 }
 
 /// TCP and UDP. Another protocol (Multipath TCP, SCTP, ICMP echo) answers EPROTONOSUPPORT, at which Go and others

@@ -54,9 +54,8 @@ pub(super) fn filter(architecture: Architecture) -> Filter {
     filter
         .rule("mmap mprotect", &never_executable())
         .rule("clone", &threads())
-        .rule("socket", &socket::in_the_supervisor(KILL))
-        // The event loop's signal pipe is a pair of connected streams.
-        .rule("socketpair", &socket::in_the_supervisor(socket::stream_pair_or(KILL)))
+        .rule("socket", &socket::in_the_supervisor())
+        .rule("socketpair", &socket::pair_in_the_supervisor())
         .rule("fcntl", &descriptor_flags())
         .rule("ioctl", &by(Word::Low(1)).when([libc::FIONBIO as u32], ALLOW).else_refuse())
         .rule("prctl", &names())
