@@ -3,13 +3,18 @@
 # one without. Without root it only says what is missing.
 set -euo pipefail
 
-packages=(bubblewrap runc crun uidmap qemu-system-x86 busybox-static cpio strace gdb tmux vim htop git gcc libc6-dev
-  nodejs python3 default-jdk-headless golang-go procps util-linux iproute2)
+# What must be there, and the package that brings it.
+needs=(
+  bwrap:bubblewrap runc:runc crun:crun newuidmap:uidmap qemu-system-x86_64:qemu-system-x86 busybox:busybox-static
+  cpio:cpio strace:strace gdb:gdb tmux:tmux vim:vim-tiny htop:htop git:git gcc:gcc node:nodejs
+  /usr/bin/python3:python3 java:default-jdk-headless ip:iproute2 setpriv:util-linux ps:procps
+)
 
 missing=()
-for package in "${packages[@]}"; do
-  dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+for need in "${needs[@]}"; do
+  command -v "${need%%:*}" >/dev/null || missing+=("${need##*:}")
 done
+command -v go >/dev/null || [ -x /usr/local/go/bin/go ] || missing+=(golang-go)
 if [ "$(id -u)" != 0 ]; then
   [ ${#missing[@]} = 0 ] || echo "note: not installed (no root): ${missing[*]}" >&2
   exit 0
