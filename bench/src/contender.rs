@@ -1,0 +1,131 @@
+//! Agentbox and its peers, each as a command line that starts a sandbox for a command.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail};
+use rustix::process::geteuid;
+use serde_json::{Value, json};
+
+use crate::directory;
+
+/// A program that starts a sandbox for one command.
+#[derive(Clone, Debug)]
+pub(crate) struct Contender {
+    pub(crate) name: &'static str,
+    argv: Vec<String>,
+    /// An OCI runtime takes its command from a bundle, which is made for /bin/true.
+    fixed_command: bool,
+}
+
+impl Contender {
+    pub(crate) fn agentbox() -> Result<Self> {
+        let program = directory()?.join("agentbox").display().to_string();
+        let argv = [program.as_str(), "run", "--"].map(str::to_owned).to_vec();
+        Ok(Self { name: "agentbox", argv, fixed_command: false })
+    }
+
+    /// The same, started by another user.
+    pub(crate) fn started_by(mut self, user: &str) -> Self {
+        let prefix = ["setpriv", "--reuid", user, "--regid", user, "--init-groups", "--reset-env"];
+        self.argv.splice(0..0, prefix.map(str::to_owned));
+        self
+    }
+
+    /// The same namespaces and a comparable root, as its manual page shows it.
+    pub(crate) fn bubblewrap() -> Self {
+        let mut argv: Vec<String> =
+            ["bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/usr", "/usr"].map(str::to_owned).into();
+        for (target, path) in [("usr/bin", "/bin"), ("usr/lib", "/lib"), ("usr/lib64", "/lib64")] {
+            argv.extend(["--symlink", target, path].map(str::to_owned));
+        }
+        let rest = ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--dir", "/workspace", "--"];
+        argv.extend(rest.map(str::to_owned));
+        Self { name: "bwrap", argv, fixed_command: false }
+    }
+
+    /// An OCI runtime on a bundle of the host's /usr, with the same limits.
+    pub(crate) fn oci(name: &'static str, bundles: &Path) -> Result<Self> {
+        let bundle = bundles.join(name);
+        make_bundle(&bundle)?;
+        let bundle = bundle.display().to_string();
+        let argv = [name, "run", "--bundle", &bundle, "agentbox-bench"].map(str::to_owned).to_vec();
+        Ok(Self { name, argv, fixed_command: true })
+    }
+
+    /// The whole command line for `command` inside.
+    pub(crate) fn command(&self, command: &[&str]) -> Command {
+        let mut whole = Command::new(&self.argv[0]);
+        whole.args(&self.argv[1..]);
+        if !self.fixed_command {
+            whole.args(command);
+        }
+        whole.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        whole
+    }
+
+    /// One full cycle of /bin/true.
+    pub(crate) fn cycle(&self) -> Result<Duration> {
+        let begun = Instant::now();
+        let status = self.command(&["/bin/true"]).status().with_context(|| self.name.to_owned())?;
+        let taken = begun.elapsed();
+        if !status.success() {
+            bail!("{} ended with {status}", self.name);
+        }
+        Ok(taken)
+    }
+
+    /// Whether it works here at all.
+    pub(crate) fn starts(&self) -> bool {
+        self.cycle().is_ok()
+    }
+}
+
+/// Everyone who can take part in cycles of /bin/true on this machine, as this user.
+pub(crate) fn for_cycles(bundles: &Path) -> Result<Vec<Contender>> {
+    let mut contenders = vec![Contender::agentbox()?, Contender::bubblewrap()];
+    if geteuid().is_root() {
+        for name in ["runc", "crun"] {
+            match Contender::oci(name, bundles) {
+                Ok(contender) if contender.starts() => contenders.push(contender),
+                _ => eprintln!("note: {name} does not start here"),
+            }
+        }
+    }
+    for contender in &contenders {
+        contender.cycle()?;
+    }
+    Ok(contenders)
+}
+
+fn make_bundle(bundle: &Path) -> Result<()> {
+    let root = bundle.join("rootfs");
+    for directory in ["usr", "proc", "dev", "sys", "tmp"] {
+        fs::create_dir_all(root.join(directory))?;
+    }
+    for (target, path) in [("usr/bin", "bin"), ("usr/lib", "lib"), ("usr/lib64", "lib64")] {
+        let link: PathBuf = root.join(path);
+        if !link.exists() {
+            std::os::unix::fs::symlink(target, link)?;
+        }
+    }
+    let specification = Command::new("runc").args(["spec", "--bundle"]).arg(bundle).output()?;
+    let path = bundle.join("config.json");
+    if !specification.status.success() && !path.exists() {
+        bail!("runc spec failed");
+    }
+    let mut config: Value = serde_json::from_slice(&fs::read(&path)?)?;
+    config["process"]["terminal"] = json!(false);
+    config["process"]["args"] = json!(["/bin/true"]);
+    let usr = json!({"destination": "/usr", "type": "bind", "source": "/usr", "options": ["rbind", "ro"]});
+    if let Some(mounts) = config["mounts"].as_array_mut() {
+        mounts.push(usr);
+    }
+    config["linux"]["resources"]["memory"] = json!({"limit": 4_294_967_296_i64});
+    config["linux"]["resources"]["pids"] = json!({"limit": 512});
+    config["linux"]["resources"]["cpu"] = json!({"quota": 400_000, "period": 100_000});
+    fs::write(path, serde_json::to_vec(&config)?)?;
+    Ok(())
+}

@@ -1,0 +1,60 @@
+//! Many sandboxes at once: from the first start until every one of them has said that it is ready.
+
+use std::io::Read as _;
+use std::process::{Child, Stdio};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+
+use crate::Effort;
+use crate::contender::Contender;
+use crate::goal::{Bound, Line};
+use crate::statistics::median_milliseconds;
+
+const ROUNDS: usize = 5;
+
+pub(crate) fn measure(who: &str, effort: Effort) -> Result<Line> {
+    let contenders = [Contender::agentbox()?, Contender::bubblewrap()];
+    let mut times = vec![Vec::new(); contenders.len()];
+    for _ in 0..ROUNDS {
+        for (contender, times) in contenders.iter().zip(&mut times) {
+            times.push(start_all(contender, effort.together)?);
+            std::thread::sleep(Duration::from_millis(500));
+        }
+    }
+    let medians: Vec<f64> = times.iter().map(|times| median_milliseconds(times)).collect();
+    Ok(Line {
+        what: format!("{} sandboxes at once, all ready, {who} (× bwrap)", effort.together),
+        measured: contenders
+            .iter()
+            .zip(&medians)
+            .map(|(contender, median)| (contender.name.to_owned(), format!("{median:.0} ms")))
+            .collect(),
+        value: Some(medians[0] / medians[1]),
+        goal: Some(Bound::AtMost(1.5)),
+        floor: Some(Bound::AtMost(2.0)),
+    })
+}
+
+fn start_all(contender: &Contender, count: usize) -> Result<Duration> {
+    let begun = Instant::now();
+    let mut processes = Vec::new();
+    for _ in 0..count {
+        // It says one byte and then waits for its stdin to end.
+        let mut command = contender.command(&["/bin/sh", "-c", "echo; read line"]);
+        processes.push(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?);
+    }
+    for process in &mut processes {
+        let stdout = process.stdout.as_mut().context("no stdout")?;
+        stdout.read_exact(&mut [0]).with_context(|| format!("{} did not come up", contender.name))?;
+    }
+    let taken = begun.elapsed();
+    processes.into_iter().try_for_each(end)?;
+    Ok(taken)
+}
+
+pub(crate) fn end(mut process: Child) -> Result<()> {
+    drop(process.stdin.take());
+    process.wait()?;
+    Ok(())
+}
