@@ -1,0 +1,1 @@
+//! Exhaustion, lines 52 to 56 of the isolation suite: what a sandbox uses up, only it lacks.

@@ -1,0 +1,1 @@
+//! What agentbox run does, as a person or a script sees it.

@@ -1,0 +1,1 @@
+//! Life, lines 62 to 66 of the isolation suite: whoever dies, nothing is left behind.

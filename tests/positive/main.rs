@@ -1,0 +1,1 @@
+//! The positive suite: real tools work inside.

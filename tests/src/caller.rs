@@ -1,0 +1,119 @@
+//! Who calls agentbox: root, an ordinary user with a range of subordinate ids, one without.
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use rustix::process::geteuid;
+use tempfile::TempDir;
+
+const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+/// A kind of caller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Caller {
+    /// Root.
+    Root,
+    /// The user `agentbox-sub`, who has a range of subordinate ids.
+    Subordinate,
+    /// The user `agentbox-plain`, who has none.
+    Single,
+}
+
+impl Caller {
+    /// All kinds.
+    pub const ALL: [Self; 3] = [Self::Root, Self::Subordinate, Self::Single];
+
+    /// Whether tests can run as this caller: as root all that tests/setup.sh made, else only what we are.
+    #[must_use]
+    pub fn is_available(self) -> bool {
+        if geteuid().is_root() { self.ids().is_some() } else { self == Self::ours() }
+    }
+
+    /// The name of this caller's user.
+    #[must_use]
+    pub fn user(self) -> &'static str {
+        match self {
+            Self::Root => "root",
+            Self::Subordinate => "agentbox-sub",
+            Self::Single => "agentbox-plain",
+        }
+    }
+
+    /// The host's user id of this caller.
+    #[must_use]
+    pub fn uid(self) -> u32 {
+        if geteuid().is_root() { self.ids().expect("an available caller").0 } else { geteuid().as_raw() }
+    }
+
+    /// The host's group id of this caller.
+    #[must_use]
+    pub fn gid(self) -> u32 {
+        let own = rustix::process::getegid().as_raw();
+        if geteuid().is_root() { self.ids().expect("an available caller").1 } else { own }
+    }
+
+    /// A program started as this caller, with the environment of a fresh login.
+    #[must_use]
+    pub fn command(self, program: &Path) -> Command {
+        self.command_with(program, &[])
+    }
+
+    /// The same with further variables.
+    #[must_use]
+    pub fn command_with(self, program: &Path, variables: &[(String, String)]) -> Command {
+        if self == Self::Root || !geteuid().is_root() {
+            let mut command = Command::new(program);
+            command.env_clear().env("PATH", PATH).envs(variables.iter().map(|(name, value)| (name, value)));
+            if let Some(home) = std::env::var_os("HOME") {
+                command.env("HOME", home);
+            }
+            return command;
+        }
+        // setpriv and env each become the next program, so the process is the caller's own from then on.
+        let mut command = Command::new("/usr/bin/setpriv");
+        command
+            .args(["--reuid", self.user(), "--regid", self.user(), "--init-groups", "--reset-env", "--"])
+            .args(["/usr/bin/env", "--"])
+            .args(variables.iter().map(|(name, value)| format!("{name}={value}")))
+            .arg(program);
+        command
+    }
+
+    /// A new directory of this caller's that everybody may look into; it goes when dropped.
+    #[must_use]
+    pub fn directory(self) -> TempDir {
+        use std::os::unix::fs::PermissionsExt as _;
+        let directory = tempfile::Builder::new().prefix("agentbox-test-").tempdir_in("/tmp").unwrap();
+        fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
+        self.own(directory.path());
+        directory
+    }
+
+    /// Gives a file to this caller.
+    pub fn own(self, path: &Path) {
+        std::os::unix::fs::chown(path, Some(self.uid()), Some(self.gid())).unwrap();
+    }
+
+    fn ids(self) -> Option<(u32, u32)> {
+        let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
+        passwd.lines().find_map(|line| {
+            let fields: Vec<&str> = line.split(':').collect();
+            let [name, _, uid, gid, ..] = fields[..] else { return None };
+            (name == self.user()).then_some((uid.parse().ok()?, gid.parse().ok()?))
+        })
+    }
+
+    /// What we are ourselves.
+    fn ours() -> Self {
+        let uid = geteuid();
+        if uid.is_root() {
+            return Self::Root;
+        }
+        let name = std::env::var("USER").unwrap_or_default();
+        let has_range = fs::read_to_string("/etc/subuid").unwrap_or_default().lines().any(|line| {
+            line.split(':').next().is_some_and(|who| who == name || who == uid.as_raw().to_string())
+        });
+        if has_range { Self::Subordinate } else { Self::Single }
+    }
+}

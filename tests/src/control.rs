@@ -1,0 +1,38 @@
+//! Checks of walls, and their negative controls: a check that passes with the wall taken away checks nothing.
+
+use std::io::Write as _;
+
+use policy::Wall;
+
+use crate::{Agentbox, Caller};
+
+/// A check of a wall: starts sandboxes by the function it is given, and says what it found to be open.
+pub type Check<'a> = &'a dyn Fn(&dyn Fn() -> Agentbox) -> Result<(), String>;
+
+/// The wall stands in the program as it ships.
+#[track_caller]
+pub fn holds(caller: Caller, check: Check<'_>) {
+    if let Err(breach) = check(&|| Agentbox::shipped(caller)) {
+        panic!("{caller:?}: {breach}");
+    }
+}
+
+/// The negative control: with the wall taken away the check fails, and without that the same build passes it.
+#[track_caller]
+pub fn breach(caller: Caller, wall: Wall, check: Check<'_>) {
+    if let Err(breach) = check(&|| Agentbox::weakened(caller, &[])) {
+        panic!("{caller:?}: with no wall taken away: {breach}");
+    }
+    match check(&|| Agentbox::weakened(caller, &[wall])) {
+        Ok(()) => panic!("{caller:?}: the check does not notice that {wall} is taken away"),
+        // Not by the test runner's own output, which hides what successful tests print.
+        Err(breach) => drop(writeln!(std::io::stderr(), "negative control: {wall}: {caller:?}: {breach}")),
+    }
+}
+
+/// The wall stands, and its check fails without it.
+#[track_caller]
+pub fn stands(caller: Caller, wall: Wall, check: Check<'_>) {
+    holds(caller, check);
+    breach(caller, wall, check);
+}

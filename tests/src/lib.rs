@@ -1,0 +1,72 @@
+//! What the end-to-end tests share: who calls agentbox, the program as it ships and the one with walls taken
+//! away, what is left behind on the host, and the negative controls.
+//!
+//! It stands on the owner's side and looks at sandboxes from the host. It must never take a sandbox's own word
+//! for what the host can see for itself.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+mod agentbox;
+mod binaries;
+mod caller;
+mod control;
+mod finished;
+mod host;
+mod leaks;
+mod running;
+mod sys;
+mod turn;
+
+pub use agentbox::Agentbox;
+pub use binaries::{Binaries, binaries, probe_mount};
+pub use caller::Caller;
+pub use control::{Check, breach, holds, stands};
+pub use finished::Finished;
+pub use host::{HostProcess, host_processes};
+pub use leaks::{LeakCount, leaks};
+pub use running::{Processes, Running};
+pub use turn::{Turn, alone, as_caller, is_full, together, workspace_root};
+
+/// One test for each kind of caller, beside each other: modules `root`, `subordinate` and `single`.
+#[macro_export]
+macro_rules! callers {
+    ($name:ident, |$caller:ident| $body:block) => {
+        $crate::callers!(@ $name, together, $caller, $body);
+    };
+    (@ $name:ident, $turn:ident, $caller:ident, $body:block) => {
+        mod $name {
+            use super::*;
+            use $crate::Caller;
+
+            fn check($caller: Caller) $body
+
+            #[test]
+            fn root() {
+                $crate::as_caller(Caller::Root, $crate::$turn, check);
+            }
+
+            #[test]
+            fn subordinate() {
+                $crate::as_caller(Caller::Subordinate, $crate::$turn, check);
+            }
+
+            #[test]
+            fn single() {
+                $crate::as_caller(Caller::Single, $crate::$turn, check);
+            }
+        }
+    };
+}
+
+/// The same for tests during which no other test of the program may run, as they count what is left behind.
+#[macro_export]
+macro_rules! callers_alone {
+    ($name:ident, |$caller:ident| $body:block) => {
+        $crate::callers!(@ $name, alone, $caller, $body);
+    };
+}

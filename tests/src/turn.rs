@@ -1,0 +1,51 @@
+//! Which tests may run beside each other: most may, those that count what is on the host may not.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use crate::Caller;
+
+static TURNS: RwLock<()> = RwLock::new(());
+
+/// A test's turn; it ends when this is dropped.
+#[derive(Debug)]
+#[must_use]
+pub enum Turn {
+    /// Others may run beside it.
+    Together(RwLockReadGuard<'static, ()>),
+    /// No other test of this program runs.
+    Alone(RwLockWriteGuard<'static, ()>),
+}
+
+/// For a test beside which others may run.
+pub fn together() -> Turn {
+    Turn::Together(TURNS.read().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// For a test that must have the machine to itself.
+pub fn alone() -> Turn {
+    Turn::Alone(TURNS.write().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Runs a test as one kind of caller, or says that this machine has none such.
+pub fn as_caller(caller: Caller, turn: fn() -> Turn, check: fn(Caller)) {
+    if !caller.is_available() {
+        let _ = writeln!(std::io::stderr(), "skipped: {caller:?}: run tests/setup.sh as root for its user");
+        return;
+    }
+    let _turn = turn();
+    check(caller);
+}
+
+/// Whether the long forms are asked for.
+#[must_use]
+pub fn is_full() -> bool {
+    std::env::var("AGENTBOX_TEST_FORM").is_ok_and(|form| form == "full")
+}
+
+/// The root of the source tree.
+#[must_use]
+pub fn workspace_root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("tests/ has a parent").to_owned()
+}
