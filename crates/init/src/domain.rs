@@ -6,8 +6,8 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr,
-    RulesetCreatedAttr, RulesetError, Scope,
+    ABI, Access, AccessFs, CompatLevel, Compatible, PathBeneath, Ruleset, RulesetAttr, RulesetCreatedAttr,
+    RulesetError, Scope,
 };
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
@@ -46,10 +46,8 @@ impl Domain {
             .create()?;
         // REFER on what is only readable gives nothing away: the kernel refuses a link that would gain rights.
         for path in &self.read {
-            rules = rules.add_rule(PathBeneath::new(
-                open(path)?,
-                AccessFs::from_read(CEILING) | AccessFs::Refer,
-            ))?;
+            rules = rules
+                .add_rule(PathBeneath::new(open(path)?, AccessFs::from_read(CEILING) | AccessFs::Refer))?;
         }
         for path in &self.write {
             rules = rules.add_rule(PathBeneath::new(open(path)?, AccessFs::from_all(CEILING)))?;

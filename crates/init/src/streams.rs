@@ -52,6 +52,12 @@ impl Stream {
         Ok(())
     }
 
+    /// Makes room in a pipe that was found full. Refused where the user holds too much already; then it stays as
+    /// it is.
+    fn grow(&self) {
+        let _ = fcntl_setpipe_size(self, BUSY_PIPE);
+    }
+
     /// What may be in it unread.
     fn capacity(&self) -> usize {
         fcntl_getpipe_size(self).unwrap_or(terminal::CAPACITY)
@@ -127,8 +133,7 @@ impl Reader {
         let bytes = self.buffers.read(&mut self.stream).await.ok().filter(|bytes| !bytes.is_empty())?;
         if bytes.len() >= FULL_PIPE && !self.grown {
             self.grown = true;
-            // Refused where the user holds too much already; then it stays as it is.
-            let _ = fcntl_setpipe_size(&self.stream, BUSY_PIPE);
+            self.stream.grow();
         }
         Some(bytes)
     }
@@ -137,7 +142,12 @@ impl Reader {
 /// Passes the bytes of `lane` to the process until the lane or the process's interest ends. Both drop what they
 /// hold: the process finds the end of its input, and the client's lane does not stall.
 pub(crate) async fn feed(stream: Stream, mut lane: LaneReceiver) {
+    let mut grown = false;
     while let Ok(Some(bytes)) = lane.next().await {
+        if bytes.len() >= FULL_PIPE && !grown {
+            grown = true;
+            stream.grow();
+        }
         if stream.write(bytes).await.is_err() {
             return;
         }

@@ -38,15 +38,22 @@ impl Outcome {
     }
 }
 
-/// init as the shell would start it, in namespaces of its own.
+/// init in namespaces of its own.
 pub(crate) fn command(arguments: &[&str]) -> Command {
+    let mut unshare = vec!["--user", "--map-root-user"];
+    unshare.extend(NAMESPACES);
+    namespaced(&unshare, arguments)
+}
+
+const NAMESPACES: [&str; 5] = ["--pid", "--fork", "--kill-child", "--mount", "--mount-proc"];
+
+fn namespaced(unshare: &[&str], arguments: &[&str]) -> Command {
     let mut program = std::env::current_exe().unwrap();
     program.pop();
     program.pop();
     program.push("examples/pid1");
     let mut command = Command::new("unshare");
-    command.args(["--user", "--map-root-user", "--pid", "--fork", "--kill-child", "--mount", "--mount-proc"]);
-    command.arg("--").arg(program).args(arguments);
+    command.args(unshare).arg("--").arg(program).args(arguments);
     command
 }
 
@@ -59,6 +66,12 @@ impl Init {
     /// Without a Landlock domain.
     pub(crate) fn start() -> Self {
         Self::with_arguments(&["--landlock", "off"])
+    }
+
+    /// With every id there is, which only root can have without more ado.
+    pub(crate) fn with_all_ids() -> Option<Self> {
+        let root = rustix::process::geteuid().is_root();
+        root.then(|| Self::from_command(namespaced(&NAMESPACES, &["--landlock", "off"])))
     }
 
     pub(crate) fn with_arguments(arguments: &[&str]) -> Self {

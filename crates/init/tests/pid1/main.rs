@@ -6,3 +6,6 @@ mod exec;
 mod harness;
 mod streams;
 mod terminals;
+mod users;
+#[cfg(feature = "weaken")]
+mod weakened;

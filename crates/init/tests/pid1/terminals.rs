@@ -33,8 +33,10 @@ async fn all_three_streams_are_one_terminal() {
 #[tokio::test]
 async fn a_terminal_is_the_controlling_one() {
     let init = Init::start();
-    let (mut channel, _) = init.started(terminal("echo ready; sleep 20", 24, 80)).await;
-    until(&mut channel.output.receiver, "ready").await;
+    let (mut channel, _) = init.started(terminal("exec cat", 24, 80)).await;
+    // Once from the terminal's echo and once from the program, which then is there to be interrupted.
+    channel.input.sender.send(Bytes::from_static(b"x\n")).await.unwrap();
+    until(&mut channel.output.receiver, "x\r\nx\r\n").await;
     channel.input.sender.send(Bytes::from_static(b"\x03")).await.unwrap();
     assert_eq!(exited(&mut channel.messages.receiver).await.signal, 2);
 }
