@@ -14,13 +14,13 @@ use tokio::time::timeout;
 const QUIET: usize = 4 * 1024;
 /// Each buffer while there is much to read.
 const BUSY: usize = 256 * 1024;
-/// The least room worth a read while there is much to read.
-const ROOM: usize = 64 * 1024;
 /// Buffers that wait for their slices to be consumed: what fits into the windows of two connections, one of which
 /// is relayed to the other.
 const SPARES: usize = 3;
-/// After so long without a byte the large buffers are given back.
+/// After so long without a byte the large buffers are given back,
 const IDLE: Duration = Duration::from_millis(200);
+/// and after so many reads in a row for which a small one would have done.
+const SMALL_READS: u32 = 32;
 
 /// Buffers for one stream. Large while it is busy, small when it is quiet; a steady flow allocates nothing as long
 /// as what was handed out is dropped in time.
@@ -29,6 +29,7 @@ pub struct ReadBuffers {
     current: BytesMut,
     spares: VecDeque<BytesMut>,
     busy: bool,
+    small_reads: u32,
 }
 
 impl ReadBuffers {
@@ -53,8 +54,16 @@ impl ReadBuffers {
             },
             false => source.read_buf(&mut self.current).await?,
         };
-        self.busy |= length == room;
+        self.adapt(length, room);
         Ok(length)
+    }
+
+    fn adapt(&mut self, length: usize, room: usize) {
+        self.busy |= length == room;
+        self.small_reads = if length < QUIET { self.small_reads + 1 } else { 0 };
+        if self.busy && self.small_reads >= SMALL_READS {
+            self.give_back();
+        }
     }
 
     /// What was read and not yet taken.
@@ -63,13 +72,14 @@ impl ReadBuffers {
     }
 
     fn make_room(&mut self) {
-        let (least, size) = if self.busy { (ROOM, BUSY) } else { (1, QUIET) };
+        let size = if self.busy { BUSY } else { QUIET };
+        let least = size / 4;
         let unread = self.current.len();
         let wanted = size.saturating_sub(unread).max(least);
         if self.current.capacity() - unread >= least || self.current.try_reclaim(wanted) {
             return;
         }
-        let mut next = self.next_buffer(size);
+        let mut next = self.next_buffer(unread + wanted);
         next.extend_from_slice(&self.current);
         self.current.clear();
         self.spares.push_back(mem::replace(&mut self.current, next));
@@ -88,7 +98,60 @@ impl ReadBuffers {
 
     fn give_back(&mut self) {
         let unread = mem::take(self).current;
-        self.current.reserve(QUIET.max(unread.len() + 1));
+        self.current.reserve(QUIET.max(2 * unread.len()));
         self.current.extend_from_slice(&unread);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_steady_flow_uses_the_same_memory_again() {
+        let mut buffers = ReadBuffers::default();
+        let mut source = tokio::io::repeat(7);
+        let mut seen = std::collections::BTreeSet::new();
+        for _ in 0..1000 {
+            let chunk = buffers.read(&mut source).await.unwrap();
+            seen.insert(chunk.as_ptr());
+        }
+        assert!(seen.len() < 8, "{} different places", seen.len());
+    }
+
+    #[tokio::test]
+    async fn a_quiet_stream_never_gets_a_large_buffer() {
+        let mut buffers = ReadBuffers::default();
+        for _ in 0..1000 {
+            assert_eq!(buffers.read(&mut &[1; 700][..]).await.unwrap(), [1; 700][..]);
+            assert!(!buffers.busy && buffers.current.capacity() <= QUIET);
+        }
+    }
+
+    #[tokio::test]
+    async fn large_buffers_are_given_back_to_a_trickle() {
+        let mut buffers = ReadBuffers::default();
+        while !buffers.busy {
+            buffers.read(&mut tokio::io::repeat(7)).await.unwrap();
+        }
+        for _ in 0..SMALL_READS {
+            buffers.read(&mut &[1; 9][..]).await.unwrap();
+        }
+        assert!(!buffers.busy && buffers.spares.is_empty() && buffers.current.capacity() <= QUIET);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn large_buffers_are_given_back_in_silence_and_nothing_is_lost() {
+        let (mut far, mut near) = tokio::io::duplex(BUSY);
+        let mut buffers = ReadBuffers::default();
+        while !buffers.busy {
+            tokio::io::AsyncWriteExt::write_all(&mut far, &[7; QUIET]).await.unwrap();
+            buffers.fill(&mut near).await.unwrap();
+        }
+        let unread = buffers.unread().len();
+        let silence = timeout(2 * IDLE, buffers.fill(&mut near)).await;
+        assert!(silence.is_err() && buffers.spares.is_empty());
+        assert_eq!(buffers.unread().len(), unread);
+        assert!(buffers.current.capacity() <= 2 * unread);
     }
 }

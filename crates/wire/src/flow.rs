@@ -14,6 +14,9 @@ use crate::frame::WINDOW;
 /// buffer that it was read into, and a peer could otherwise make us keep a large buffer for every byte it sent.
 const COPY_BELOW: usize = 8 * 1024;
 
+/// Slices kept at once, for the same reason; a window of full frames fits. What comes on top is copied.
+const SLICES: usize = 4;
+
 /// The direction from us to the peer.
 #[derive(Debug)]
 pub(crate) struct Outbound {
@@ -91,7 +94,7 @@ impl Inbound {
             self.owed += length;
             return Ok(());
         }
-        if payload.len() < COPY_BELOW {
+        if payload.len() < COPY_BELOW || self.chunks.len() >= SLICES {
             self.tail.extend_from_slice(&payload);
         } else {
             if !self.tail.is_empty() {

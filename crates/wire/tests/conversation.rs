@@ -70,6 +70,24 @@ async fn much_data_arrives_whole_through_a_small_window() {
 }
 
 #[tokio::test]
+async fn a_stream_that_takes_a_few_bytes_at_a_time_will_do() {
+    let (near, far) = tokio::io::duplex(5);
+    let (near_read, near_write) = tokio::io::split(near);
+    let (far_read, far_write) = tokio::io::split(far);
+    let (asking, _i) = start(near_read, near_write, Side::Asking);
+    let (_answering, mut incoming) = start(far_read, far_write, Side::Answering);
+    let (mut near, mut far) = channel(&asking, &mut incoming).await;
+    let bytes = Bytes::from_iter((0..=255).cycle().take(20_000));
+    near.input.sender.send(bytes.clone()).await.unwrap();
+    near.input.sender.finish();
+    let mut received = Vec::new();
+    while let Some(chunk) = soon(far.input.receiver.next()).await.unwrap() {
+        received.extend_from_slice(&chunk);
+    }
+    assert_eq!(received, bytes);
+}
+
+#[tokio::test]
 async fn a_message_larger_than_the_window_arrives() {
     let ((asking, _i), (_answering, mut incoming)) = pair();
     let (mut near, mut far) = channel(&asking, &mut incoming).await;
