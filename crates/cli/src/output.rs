@@ -1,5 +1,6 @@
 //! The isolation report on stderr, readable without colour.
 
+use std::io::Write as _;
 use std::path::PathBuf;
 
 use policy::{Report, State, WallReport};
@@ -7,20 +8,26 @@ use policy::{Report, State, WallReport};
 use crate::failure::escape;
 use crate::settings::Reporting;
 
+/// Prints the report in one write: a line of the command's must not come between.
 pub(crate) fn print_report(report: &Report, covered_sockets: &[PathBuf], reporting: Reporting) {
     let lines = match reporting {
         Reporting::Always => report.walls(),
         Reporting::Gaps => report.gaps(),
     };
+    let mut text = String::new();
+    let mut hints: Vec<&str> = Vec::new();
     for line in lines {
-        eprintln!("{}", describe(line));
-        if let Some(hint) = &line.hint {
-            eprintln!("          {:<18} hint: {}", "", escape(hint));
-        }
+        text.push_str(&describe(line));
+        hints.extend(line.hint.as_deref().filter(|hint| !hints.contains(hint)));
     }
     for socket in covered_sockets {
-        eprintln!("covered   {:<18} a socket of the host's in a mounted tree", escape(&socket.display().to_string()));
+        let path = escape(&socket.display().to_string());
+        text.push_str(&format!("covered   {path}: a socket of the host's in a mounted tree\n"));
     }
+    for hint in hints {
+        text.push_str(&format!("hint: {}\n", escape(hint)));
+    }
+    let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
 fn describe(line: &WallReport) -> String {
@@ -29,5 +36,5 @@ fn describe(line: &WallReport) -> String {
         State::Weaker => "weaker",
         State::Missing => "missing",
     };
-    format!("{state:<9} {:<18} {}", line.wall.name(), escape(&line.detail))
+    format!("{state:<9} {:<18} {}\n", line.wall.name(), escape(&line.detail))
 }

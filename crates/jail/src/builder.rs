@@ -102,6 +102,8 @@ fn build(
     let at = |phase| move |errno: Errno| Failure { phase, step: 0, errno: errno.0 };
     let keeps = |wall| plan.weaken.keeps(wall);
 
+    let _ = sys::set_name(c"agentbox-build");
+    sys::clear_umask().map_err(at(Phase::Gate))?;
     // Until the keeper has written the id maps, this process is nobody and could own no file.
     wait(ends.gate).map_err(at(Phase::Gate))?;
 
@@ -143,7 +145,7 @@ fn build(
         sys::lower_limit(*resource, *value).map_err(at(Phase::Limits))?;
     }
     drop_privileges(plan).map_err(at(Phase::Privileges))?;
-    sys::reset_signals();
+    sys::unblock_signals().map_err(at(Phase::Privileges))?;
     let status = arrange_descriptors(plan, ends).map_err(at(Phase::Descriptors))?;
 
     // Last, as it forbids most of the above. Everything inside inherits it, init included.

@@ -44,6 +44,7 @@ pub fn confine(directory: &Path, uid: Option<u32>) -> Result<(), ConfineError> {
     let at = |step| move |errno: Errno| ConfineError::Step { step, source: errno.into() };
     let nul = |_| ConfineError::Step { step: "its directory", source: io::ErrorKind::InvalidInput.into() };
 
+    sys::clear_umask().map_err(at("set its umask"))?;
     // The working directory moves along into the new mount namespace, so no path has to be walked as nobody.
     sys::change_directory(&host_path(directory).map_err(nul)?).map_err(at("enter its directory"))?;
     if let Some(uid) = uid {

@@ -153,11 +153,10 @@ fn root_options(spec: &SandboxSpec, ids: &IdMap, weaken: &Weaken) -> Result<CStr
 /// far more than it uses.
 fn resource_limits(spec: &SandboxSpec, cgroup: Option<&Cgroup>) -> Vec<(u32, u64)> {
     const DESCRIPTORS: u64 = 65536;
-    // The constants have another type in each C library.
-    let mut limits = vec![(libc::RLIMIT_CORE as u32, 0), (libc::RLIMIT_NOFILE as u32, DESCRIPTORS)];
+    let mut limits = vec![(sys::LIMIT_CORE, 0), (sys::LIMIT_FILES, DESCRIPTORS)];
     if cgroup.is_none() {
         // Counted in each user namespace on its own since Linux 5.14.
-        limits.push((libc::RLIMIT_NPROC as u32, u64::from(spec.limits.pids.count())));
+        limits.push((sys::LIMIT_PROCESSES, u64::from(spec.limits.pids.count())));
     }
     limits
 }

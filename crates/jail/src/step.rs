@@ -78,24 +78,22 @@ impl Step {
         match self {
             Self::Directory { path, mode, owner } => {
                 sys::make_directory(path, *mode)?;
-                if let Owner::Agent { uid, gid } = owner {
-                    sys::change_owner(path, *uid, *gid)?;
+                match owner {
+                    Owner::Builder => Ok(()),
+                    Owner::Agent { uid, gid } => sys::change_owner(path, *uid, *gid),
                 }
-                // The umask of whoever called must not decide; and mkdir does not take a sticky bit everywhere.
-                sys::change_mode(path, *mode)
             }
             Self::Symlink { target, path } => sys::symlink(target, path),
+            Self::File { path, contents } if contents.is_empty() => sys::make_file(path),
             Self::File { path, contents } => write_new(path, contents),
             Self::Place { path, kind } => match make_place(path, *kind) {
                 Err(Errno(libc::EEXIST)) => Ok(()),
                 made => made,
             },
             Self::Bind { source, path, bound } => {
-                let tree = sys::clone_tree(source)?;
-                let attached = sys::set_tree_attributes(tree, &bound.attributes())
-                    .and_then(|()| sys::attach_tree(tree, path));
-                sys::close(tree)?;
-                attached
+                // Nothing runs inside yet, so the moment between the two calls is nobody's.
+                sys::mount(source, path, None, libc::MS_BIND | libc::MS_REC, None)?;
+                sys::set_mount_attributes(path, &bound.attributes())
             }
             Self::Attach { tree, path } => sys::attach_tree(tree.as_raw_fd(), path),
             Self::Again { source, path, flags } => {
@@ -141,7 +139,7 @@ impl Step {
 fn make_place(path: &CStr, kind: Place) -> Outcome {
     match kind {
         Place::Directory => sys::make_directory(path, 0o755),
-        Place::File => write_new(path, &[]),
+        Place::File => sys::make_file(path),
     }
 }
 

@@ -65,8 +65,10 @@ pub(crate) enum Cloned {
 /// clone3 without shared memory: the child has a copy of everything, and only the calling thread.
 pub(crate) fn clone_into(namespaces: u64, cgroup: Option<BorrowedFd<'_>>) -> Outcome<Cloned> {
     let mut pidfd: RawFd = -1;
+    // The child starts with every signal at its default: what the caller ignored is not inherited.
+    const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
     let mut arguments = CloneArguments {
-        flags: namespaces | libc::CLONE_PIDFD as u64,
+        flags: namespaces | libc::CLONE_PIDFD as u64 | CLONE_CLEAR_SIGHAND,
         pidfd: (&raw mut pidfd) as u64,
         exit_signal: libc::SIGCHLD as u64,
         ..Default::default()
@@ -150,8 +152,14 @@ pub(crate) fn change_owner(path: &CStr, uid: u32, gid: u32) -> Outcome {
     raw!(libc::SYS_fchownat, AT_HERE, path.as_ptr(), uid, gid, libc::AT_SYMLINK_NOFOLLOW).map(drop)
 }
 
-pub(crate) fn change_mode(path: &CStr, mode: u32) -> Outcome {
-    raw!(libc::SYS_fchmodat, AT_HERE, path.as_ptr(), mode).map(drop)
+/// The umask of whoever called must not decide over the modes of new files.
+pub(crate) fn clear_umask() -> Outcome {
+    raw!(libc::SYS_umask, 0).map(drop)
+}
+
+/// An empty file to mount on, in one call.
+pub(crate) fn make_file(path: &CStr) -> Outcome {
+    raw!(libc::SYS_mknodat, AT_HERE, path.as_ptr(), libc::S_IFREG | 0o644, 0).map(drop)
 }
 
 pub(crate) fn change_directory(path: &CStr) -> Outcome {
@@ -204,6 +212,13 @@ pub(crate) fn set_tree_attributes(tree: RawFd, attributes: &MountAttributes) -> 
     raw!(libc::SYS_mount_setattr, tree, c"".as_ptr(), flags, &raw const *attributes, size).map(drop)
 }
 
+/// The same for the mounts at `path` and below.
+pub(crate) fn set_mount_attributes(path: &CStr, attributes: &MountAttributes) -> Outcome {
+    let size = size_of::<MountAttributes>();
+    let flags = libc::c_long::from(libc::AT_RECURSIVE);
+    raw!(libc::SYS_mount_setattr, AT_HERE, path.as_ptr(), flags, &raw const *attributes, size).map(drop)
+}
+
 /// Attaches a detached tree at `path`.
 pub(crate) fn attach_tree(tree: RawFd, path: &CStr) -> Outcome {
     const MOVE_MOUNT_F_EMPTY_PATH: libc::c_long = 4;
@@ -230,6 +245,11 @@ pub(crate) fn prctl(option: i32, argument: u64) -> Outcome<i64> {
     raw!(libc::SYS_prctl, option, argument, 0u64, 0u64, 0u64)
 }
 
+/// The name by which process lists show the calling thread.
+pub(crate) fn set_name(name: &CStr) -> Outcome {
+    prctl(libc::PR_SET_NAME, name.as_ptr() as u64).map(drop)
+}
+
 /// Sets the permitted, effective and inheritable sets of the calling thread.
 pub(crate) fn set_capabilities(kept: u64) -> Outcome {
     const VERSION_3: u32 = 0x2008_0522;
@@ -239,6 +259,11 @@ pub(crate) fn set_capabilities(kept: u64) -> Outcome {
     let data: [u32; 6] = [low, low, 0, high, high, 0];
     raw!(libc::SYS_capset, header.as_ptr(), data.as_ptr()).map(drop)
 }
+
+// Resource limits by the kernel's own numbers: the constants of C libraries differ in their type.
+pub(crate) const LIMIT_CORE: u32 = 4;
+pub(crate) const LIMIT_PROCESSES: u32 = 6;
+pub(crate) const LIMIT_FILES: u32 = 7;
 
 /// Sets a resource limit, hard and soft, to at most `value`; a limit that is lower already stays.
 pub(crate) fn lower_limit(resource: u32, value: u64) -> Outcome {
@@ -290,15 +315,10 @@ pub(crate) fn landlock_version() -> u32 {
         .map_or(0, |version| version as u32)
 }
 
-/// Resets every signal to its default action and unblocks all: what the caller ignored is not inherited.
-pub(crate) fn reset_signals() {
-    // struct sigaction of the kernel: handler, flags, restorer, mask; all zero is SIG_DFL.
-    let default = [0u64; 4];
-    for signal in 1..=64 {
-        let _ = raw!(libc::SYS_rt_sigaction, signal, default.as_ptr(), NULL, 8usize);
-    }
+/// Unblocks every signal: what the caller blocked is not inherited.
+pub(crate) fn unblock_signals() -> Outcome {
     let none = 0u64;
-    let _ = raw!(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &raw const none, NULL, 8usize);
+    raw!(libc::SYS_rt_sigprocmask, libc::SIG_SETMASK, &raw const none, NULL, 8usize).map(drop)
 }
 
 /// Waits for the process of `pidfd` and takes its status away.

@@ -23,6 +23,7 @@ use sandbox::Sandbox;
 /// The keeper's whole life: its stdin is a socket to the engine, over which the order comes.
 #[must_use]
 pub fn main() -> ExitCode {
+    let _ = rustix::thread::set_name(c"agentbox-keeper");
     // Away from the caller's terminal: a Ctrl-C there is for the command, and the sandbox outlives a hang-up.
     let _ = rustix::process::setsid();
     let Ok(engine) = rustix::io::dup(rustix::stdio::stdin()) else { return ExitCode::FAILURE };

@@ -39,6 +39,7 @@ enum SupervisorError {
 /// The supervisor's whole life: its stdin is a socket to the keeper, over which its order comes.
 #[must_use]
 pub fn main() -> ExitCode {
+    let _ = rustix::thread::set_name(c"agentbox-supervisor");
     match supervise() {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
