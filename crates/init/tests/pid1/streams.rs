@@ -52,11 +52,18 @@ async fn a_process_is_not_read_faster_than_its_client_reads() {
 #[tokio::test]
 async fn what_was_written_before_the_end_is_read_however_late() {
     let init = Init::start();
-    // More than the window of a lane, so that some of it is still in the pipe when the process has ended.
-    let (mut channel, _) = init.started(shell("head -c 300k /dev/zero; sleep 1 & exit 3")).await;
+    // From less than a lane takes unread to more than lane and pipe together: at some of these sizes the process
+    // has ended, and the wait for its output too, while a part of it is still in the pipe.
+    let mut channels = Vec::new();
+    for size in (200..900).step_by(50) {
+        let script = format!("head -c {size}k /dev/zero; sleep 3 & exit 3");
+        channels.push((size, init.started(shell(&script)).await.0));
+    }
     sleep(Duration::from_millis(700)).await;
-    assert_eq!(everything(&mut channel.output.receiver).await.len(), 300 * 1024);
-    assert_eq!(exited(&mut channel.messages.receiver).await.code, 3);
+    for (size, mut channel) in channels {
+        assert_eq!(everything(&mut channel.output.receiver).await.len(), size * 1024);
+        assert_eq!(exited(&mut channel.messages.receiver).await.code, 3);
+    }
 }
 
 #[tokio::test]

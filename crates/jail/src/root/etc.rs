@@ -11,9 +11,8 @@ use crate::error::JailError;
 use crate::step::{Bound, Owner, Step, host_path, inside};
 
 /// What may come in, below /etc. A name that ends in `*` stands for every name that begins so.
-const ALLOWED: [&str; 43] = [
+const ALLOWED: [&str; 28] = [
     // Certificates, never private keys.
-    "ca-certificates",
     "ca-certificates.conf",
     "crypto-policies",
     "pki/ca-trust/extracted",
@@ -25,16 +24,12 @@ const ALLOWED: [&str; 43] = [
     // Finding libraries and programs.
     "alternatives",
     "ld.so.cache",
-    "ld.so.conf",
-    "ld.so.conf.d",
     "ld-musl-*",
-    // Time, language, terminals.
-    "default/locale",
+    // Time, language, keyboards.
     "inputrc",
     "locale.alias",
     "locale.conf",
     "localtime",
-    "terminfo",
     "timezone",
     // What kind of system this is.
     "alpine-release",
@@ -44,24 +39,16 @@ const ALLOWED: [&str; 43] = [
     "os-release",
     "redhat-release",
     // Names of protocols, ports and file types.
-    "ethertypes",
-    "magic",
     "mime.types",
     "protocols",
     "services",
-    // Programs that do not start without their configuration.
+    // Programs that do not start, or not as people know them, without their configuration.
     "bash.bashrc",
     "fonts",
-    "gdb",
     "java-*",
-    "perl",
-    "profile",
-    "profile.d",
-    "python*",
-    "shells",
-    "vim",
-    "xdg",
 ];
+/// A file up to this size is copied: that takes a fraction of what a mount takes to make and to undo.
+const COPIED: u64 = 32 * 1024;
 
 pub(super) fn steps(host: &Path, spec: &SandboxSpec) -> Result<Vec<Step>, JailError> {
     let mut steps = synthetic(spec)?;
@@ -84,6 +71,11 @@ pub(super) fn steps(host: &Path, spec: &SandboxSpec) -> Result<Vec<Step>, JailEr
         } else if metadata.is_dir() {
             steps.push(Step::Directory { path: path.clone(), mode: 0o755, owner: Owner::Builder });
             steps.push(Step::Bind { source: host_path(&source)?, path, bound: Bound::ReadOnly });
+        } else if metadata.is_file() && metadata.len() <= COPIED {
+            // What the caller cannot read is none of the sandbox's business.
+            if let Ok(contents) = fs::read(&source) {
+                steps.push(Step::File { path, contents });
+            }
         } else if metadata.is_file() {
             steps.push(Step::File { path: path.clone(), contents: Vec::new() });
             steps.push(Step::Bind { source: host_path(&source)?, path, bound: Bound::ReadOnly });
