@@ -2,6 +2,25 @@
 //! cannot, and prints what came of it. It runs on the hostile side and proves nothing by itself: what counts is
 //! what the test sees on the host.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a probe that cannot go on has failed"
+)]
+
+mod attempts;
+mod confine;
+mod hunt;
+mod identity;
+mod namespaces;
+mod outer;
+mod reach;
+mod sockets;
+mod sys;
+mod syscalls;
+mod terminal;
+
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -9,6 +28,25 @@ fn main() -> ExitCode {
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
         ["hello"] => println!("hello"),
+        ["hunt", token, ref paths @ ..] => hunt::files(token, paths),
+        ["environments", token] => hunt::environments(token),
+        ["descriptors"] => hunt::descriptors(),
+        ["connect", kind, address] => reach::connect(kind, address),
+        ["signal", pid, signal] => reach::signal(pid, signal),
+        ["shared-memory", key] => reach::shared_memory(key),
+        ["mounts"] => attempts::mounts(),
+        ["nodes"] => attempts::nodes(),
+        ["trace", pid] => attempts::trace(pid),
+        ["overwrite", ref paths @ ..] => attempts::overwrite(paths),
+        ["forbidden"] => attempts::forbidden(),
+        ["identity"] => identity::print(),
+        ["landlock-layers"] => identity::landlock_layers(),
+        ["namespaces"] => namespaces::attempt(),
+        ["sockets"] => sockets::attempt(),
+        ["syscalls"] => syscalls::attempt(),
+        ["terminal"] => terminal::attempt(),
+        ["outer", answers, "--", ref command @ ..] => return outer::run(answers, command),
+        ["confine", directory, uid, ref action @ ..] => return confine::run(directory, uid, action),
         _ => {
             eprintln!("probe: unknown command {words:?}");
             return ExitCode::from(2);

@@ -1,6 +1,7 @@
 //! `agentbox run` as a test writes it.
 
 use std::io::Write as _;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use policy::Wall;
@@ -13,6 +14,7 @@ use crate::{Caller, Finished, Running, binaries};
 pub struct Agentbox {
     caller: Caller,
     build: Build,
+    program: Option<PathBuf>,
     prefix: Vec<String>,
     options: Vec<String>,
     variables: Vec<(String, String)>,
@@ -39,7 +41,13 @@ impl Agentbox {
 
     fn of(caller: Caller, build: Build) -> Self {
         let (prefix, options, variables) = (Vec::new(), Vec::new(), Vec::new());
-        Self { caller, build, prefix, options, variables, stdin: Vec::new() }
+        Self { caller, build, program: None, prefix, options, variables, stdin: Vec::new() }
+    }
+
+    /// The same program at another place.
+    pub fn program(mut self, path: &Path) -> Self {
+        self.program = Some(path.to_owned());
+        self
     }
 
     /// Who calls.
@@ -72,7 +80,8 @@ impl Agentbox {
         self
     }
 
-    /// Lets another program of the caller's start agentbox: its words, to which agentbox's own are added.
+    /// Lets another program start agentbox: its words, to which agentbox's own are added. It is started by us, and
+    /// what follows it is the caller's.
     pub fn behind<I: IntoIterator<Item: AsRef<str>>>(mut self, prefix: I) -> Self {
         self.prefix = prefix.into_iter().map(|word| word.as_ref().to_owned()).collect();
         self
@@ -81,14 +90,12 @@ impl Agentbox {
     /// The command as it would be started, for tests that need its descriptors.
     #[must_use]
     pub fn command<I: IntoIterator<Item: AsRef<str>>>(&self, argv: I) -> Command {
-        let agentbox = match self.build {
+        let agentbox = self.program.clone().unwrap_or_else(|| match self.build {
             Build::Shipped => binaries().shipped(),
             Build::Weakened => binaries().weakened(),
-        };
-        let mut words = self.prefix.clone();
-        words.push(agentbox.display().to_string());
-        let mut command = self.caller.command_with(words[0].as_ref(), &self.variables);
-        command.args(&words[1..]).arg("run").args(&self.options).arg("--");
+        });
+        let mut command = self.caller.command_behind(&self.prefix, &agentbox, &self.variables);
+        command.arg("run").args(&self.options).arg("--");
         command.args(argv.into_iter().map(|word| word.as_ref().to_owned()));
         command
     }

@@ -56,27 +56,32 @@ impl Caller {
     /// A program started as this caller, with the environment of a fresh login.
     #[must_use]
     pub fn command(self, program: &Path) -> Command {
-        self.command_with(program, &[])
+        self.command_behind(&[], program, &[])
     }
 
-    /// The same with further variables.
+    /// The same behind another program, which is started by us and starts the rest, and with further variables.
     #[must_use]
-    pub fn command_with(self, program: &Path, variables: &[(String, String)]) -> Command {
-        if self == Self::Root || !geteuid().is_root() {
-            let mut command = Command::new(program);
-            command.env_clear().env("PATH", PATH).envs(variables.iter().map(|(name, value)| (name, value)));
-            if let Some(home) = std::env::var_os("HOME") {
-                command.env("HOME", home);
-            }
-            return command;
+    pub fn command_behind(
+        self,
+        prefix: &[String],
+        program: &Path,
+        variables: &[(String, String)],
+    ) -> Command {
+        let mut words = prefix.to_vec();
+        let is_us = self == Self::Root || !geteuid().is_root();
+        if !is_us {
+            // setpriv and env each become the next program, so the process is the caller's own from then on.
+            let user = ["/usr/bin/setpriv", "--reuid", self.user(), "--regid", self.user(), "--init-groups"];
+            words.extend(user.iter().chain(&["--reset-env", "--", "/usr/bin/env"]).map(ToString::to_string));
+            words.extend(variables.iter().map(|(name, value)| format!("{name}={value}")));
         }
-        // setpriv and env each become the next program, so the process is the caller's own from then on.
-        let mut command = Command::new("/usr/bin/setpriv");
-        command
-            .args(["--reuid", self.user(), "--regid", self.user(), "--init-groups", "--reset-env", "--"])
-            .args(["/usr/bin/env", "--"])
-            .args(variables.iter().map(|(name, value)| format!("{name}={value}")))
-            .arg(program);
+        words.push(program.display().to_string());
+        let mut command = Command::new(&words[0]);
+        command.args(&words[1..]);
+        if is_us {
+            command.env_clear().env("PATH", PATH).envs(variables.iter().map(|(name, value)| (name, value)));
+            command.envs(std::env::var_os("HOME").map(|home| ("HOME", home)));
+        }
         command
     }
 

@@ -20,13 +20,22 @@ pub fn holds(caller: Caller, check: Check<'_>) {
 /// The negative control: with the wall taken away the check fails, and without that the same build passes it.
 #[track_caller]
 pub fn breach(caller: Caller, wall: Wall, check: Check<'_>) {
+    breach_all(caller, &[wall], check);
+}
+
+/// The negative control for what stands behind several walls: only with all of them taken away it is open, as any
+/// one of them is enough.
+#[track_caller]
+pub fn breach_all(caller: Caller, walls: &[Wall], check: Check<'_>) {
     if let Err(breach) = check(&|| Agentbox::weakened(caller, &[])) {
         panic!("{caller:?}: with no wall taken away: {breach}");
     }
-    match check(&|| Agentbox::weakened(caller, &[wall])) {
-        Ok(()) => panic!("{caller:?}: the check does not notice that {wall} is taken away"),
+    let names: Vec<&str> = walls.iter().map(|wall| wall.name()).collect();
+    let names = names.join(" + ");
+    match check(&|| Agentbox::weakened(caller, walls)) {
+        Ok(()) => panic!("{caller:?}: the check does not notice that {names} is taken away"),
         // Not by the test runner's own output, which hides what successful tests print.
-        Err(breach) => drop(writeln!(std::io::stderr(), "negative control: {wall}: {caller:?}: {breach}")),
+        Err(breach) => drop(writeln!(std::io::stderr(), "negative control: {names}: {caller:?}: {breach}")),
     }
 }
 

@@ -25,7 +25,7 @@ mod turn;
 pub use agentbox::Agentbox;
 pub use binaries::{Binaries, binaries, probe_mount};
 pub use caller::Caller;
-pub use control::{Check, breach, holds, stands};
+pub use control::{Check, breach, breach_all, holds, stands};
 pub use finished::Finished;
 pub use host::{HostProcess, host_processes};
 pub use leaks::{LeakCount, leaks};

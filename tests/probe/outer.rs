@@ -1,0 +1,55 @@
+//! Stands for a kernel or a container that lacks something: puts a filter on itself that answers some calls with
+//! an error, and becomes another program.
+
+use std::os::unix::process::CommandExt as _;
+use std::process::{Command, ExitCode};
+
+use jail::seccomp::Architecture;
+
+use crate::sys::call;
+
+/// `answers` is `call=ERRNO`, separated by commas.
+pub(crate) fn run(answers: &str, command: &[&str]) -> ExitCode {
+    let answers: Vec<(u32, i32)> = answers.split(',').map(parse).collect();
+    install(&answers);
+    let error = Command::new(command[0]).args(&command[1..]).exec();
+    eprintln!("probe: {}: {error}", command[0]);
+    ExitCode::from(2)
+}
+
+fn parse(answer: &str) -> (u32, i32) {
+    let (name, errno) = answer.split_once('=').expect("call=ERRNO");
+    let number = (0..=Architecture::NATIVE.last_number())
+        .find(|number| Architecture::NATIVE.name_of(*number) == Some(name))
+        .unwrap_or_else(|| panic!("no call is named {name}"));
+    let errno = match errno {
+        "ENOSYS" => libc::ENOSYS,
+        "EPERM" => libc::EPERM,
+        "EACCES" => libc::EACCES,
+        "EOPNOTSUPP" => libc::EOPNOTSUPP,
+        _ => panic!("no error is named {errno}"),
+    };
+    (number, errno)
+}
+
+fn install(answers: &[(u32, i32)]) {
+    let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
+    let give = |action: u32| statement(libc::BPF_RET | libc::BPF_K, action);
+    let mut program = vec![statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0)];
+    for (number, errno) in answers {
+        let code = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+        program.push(libc::sock_filter { code, jt: 0, jf: 1, k: *number });
+        program.push(give(libc::SECCOMP_RET_ERRNO | *errno as u32));
+    }
+    program.push(give(libc::SECCOMP_RET_ALLOW));
+    let described = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
+    let set = || {
+        let arguments = [libc::SECCOMP_SET_MODE_FILTER as usize, 0, (&raw const described) as usize];
+        call(libc::SYS_seccomp, &arguments)
+    };
+    // With a capability there is no need for no_new_privs, which would take newuidmap's powers away as well.
+    if set().is_err() {
+        call(libc::SYS_prctl, &[libc::PR_SET_NO_NEW_PRIVS as usize, 1, 0, 0, 0]).unwrap();
+        set().unwrap();
+    }
+}
