@@ -1,6 +1,7 @@
 //! The command line as it is written: one definition for parsing, help, completions and man pages. What it
 //! means is decided in `settings`.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, ValueEnum};
@@ -56,7 +57,7 @@ pub(crate) struct Run {
     pub(crate) agent: Option<String>,
     /// The command and its arguments
     #[arg(last = true, value_name = "CMD")]
-    pub(crate) command: Vec<String>,
+    pub(crate) command: Vec<OsString>,
     /// A name for the sandbox, which is also its host name
     #[arg(long)]
     pub(crate) name: Option<SandboxName>,

@@ -1,8 +1,11 @@
 //! Failures as a person reads them: `error:` what, `cause:` why, `hint:` what to do. Our own exit code is 125,
 //! so that a script can tell it from the command's.
 
+use std::error::Error as _;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use clap::error::{ContextKind, ErrorKind};
 use engine::{EngineError, Problem};
 
 /// The exit code for failures of our own.
@@ -36,15 +39,16 @@ impl Failure {
         self
     }
 
-    /// Prints the failure and gives its exit code.
+    /// Prints the failure in one write and gives its exit code, whether or not anybody reads stderr.
     pub(crate) fn print(&self) -> ExitCode {
-        eprintln!("error: {}", escape(&self.problem.error));
+        let mut text = format!("error: {}\n", escape(&self.problem.error));
         for cause in &self.problem.causes {
-            eprintln!("cause: {}", escape(cause));
+            text.push_str(&format!("cause: {}\n", escape(cause)));
         }
         if let Some(hint) = &self.problem.hint {
-            eprintln!("hint: {}", escape(hint));
+            text.push_str(&format!("hint: {}\n", escape(hint)));
         }
+        let _ = io::stderr().write_all(text.as_bytes());
         ExitCode::from(self.code)
     }
 }
@@ -61,10 +65,49 @@ impl From<EngineError> for Failure {
     }
 }
 
-/// Prints what clap has to say: help goes to stdout and is no failure.
+/// Prints what clap has to say: help goes to stdout and is no failure, an error has our own form.
 pub(crate) fn usage(error: &clap::Error) -> ExitCode {
-    let _ = error.print();
-    if error.use_stderr() { ExitCode::from(OWN_FAILURE) } else { ExitCode::SUCCESS }
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let _ = error.print();
+            ExitCode::SUCCESS
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = error.print();
+            ExitCode::from(OWN_FAILURE)
+        }
+        _ => misuse(error).print(),
+    }
+}
+
+fn misuse(error: &clap::Error) -> Failure {
+    let context = |kind| error.get(kind).map(ToString::to_string);
+    let argument = context(ContextKind::InvalidArg);
+    match (error.kind(), argument, context(ContextKind::InvalidValue)) {
+        (ErrorKind::ValueValidation | ErrorKind::InvalidValue, Some(argument), Some(value)) => {
+            let failure = Failure::new(format!("cannot use '{value}' for {argument}"));
+            let values = context(ContextKind::ValidValue).filter(|values| !values.is_empty());
+            let cause = match (error.source(), values) {
+                (Some(source), _) => source.to_string(),
+                (None, Some(values)) => format!("the possible values are: {values}"),
+                (None, None) => "it needs a value".to_owned(),
+            };
+            failure.cause(cause).hint("`agentbox run --help` tells what each option takes")
+        }
+        (ErrorKind::UnknownArgument, Some(argument), _) => {
+            let failure = Failure::new(format!("'{argument}' is not expected here"));
+            match context(ContextKind::SuggestedArg) {
+                Some(suggested) => failure.hint(format!("a similar one is '{suggested}'")),
+                None => failure.hint("to run a command, put it after `--`: agentbox run -- CMD"),
+            }
+        }
+        _ => {
+            let text = error.render().to_string();
+            let first = text.lines().next().unwrap_or_default();
+            Failure::new(first.strip_prefix("error: ").unwrap_or(first))
+                .hint("`agentbox --help` tells what there is")
+        }
+    }
 }
 
 /// A path or a value in a message may hold anything; a terminal must not act on it.

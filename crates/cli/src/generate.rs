@@ -1,7 +1,7 @@
 //! What is made from the definition of the command line: the version, completions and man pages.
 
 use std::fs;
-use std::io;
+use std::io::{self, Write as _};
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -12,18 +12,22 @@ use crate::arguments::Arguments;
 use crate::failure::Failure;
 
 pub(crate) fn version() -> Result<ExitCode, Failure> {
-    println!("agentbox {}", env!("CARGO_PKG_VERSION"));
+    // Whoever asked may read no further.
+    let _ = writeln!(io::stdout(), "agentbox {}", env!("CARGO_PKG_VERSION"));
     Ok(ExitCode::SUCCESS)
 }
 
 pub(crate) fn completions(shell: Shell) -> Result<ExitCode, Failure> {
-    clap_complete::generate(shell, &mut Arguments::command(), "agentbox", &mut io::stdout());
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut Arguments::command(), "agentbox", &mut script);
+    let _ = io::stdout().write_all(&script);
     Ok(ExitCode::SUCCESS)
 }
 
 pub(crate) fn man_pages(directory: &Path) -> Result<ExitCode, Failure> {
-    let unwritable =
-        |error: io::Error| Failure::new(format!("cannot write man pages to '{}'", directory.display())).cause(error);
+    let unwritable = |error: io::Error| {
+        Failure::new(format!("cannot write man pages to '{}'", directory.display())).cause(error)
+    };
     fs::create_dir_all(directory).map_err(unwritable)?;
     clap_mangen::generate_to(Arguments::command(), directory).map_err(unwritable)?;
     Ok(ExitCode::SUCCESS)

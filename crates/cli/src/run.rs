@@ -1,27 +1,30 @@
 //! `agentbox run`: a sandbox for one command, attached to this terminal or script. The straight line: settings,
 //! start, ask, pump, end, and the command's exit code for our own.
 
+use std::ffi::OsStr;
+use std::io;
 use std::process::ExitCode;
 
 use engine::{Engine, Events, KeeperEvent, Starting, find_outside};
 use policy::SandboxSpec;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use wire::{
-    Ask, Channel, Event, ExecEvent, ExecInput, Exited, Failed, LaneReceiver, LaneSender, Request, Side, Step, Tell,
-    VERSION,
+    Ask, Channel, Event, ExecEvent, ExecInput, Exited, Failed, LaneReceiver, LaneSender, Request, Side, Step,
+    Tell, VERSION,
 };
 
 use crate::arguments::Run;
 use crate::failure::Failure;
 use crate::output::print_report;
 use crate::settings::{self, Reporting, Settings};
-use crate::stdio::{self, Target, Written};
+use crate::stdio::{self, Target};
 use crate::terminal::{self, RawMode};
 
 const TIMED_OUT: u8 = 124;
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 const SIGNALLED: i32 = 128;
+const SIGPIPE: u8 = 13;
 const ENOENT: i32 = 2;
 
 pub(crate) fn run(run: Run) -> Result<ExitCode, Failure> {
@@ -47,16 +50,22 @@ async fn attach(engine: &Engine, settings: Settings) -> Result<ExitCode, Failure
 
     let exec = command.exec(&spec);
     let raw = command.terminal.and_then(|_| RawMode::enter());
-    let ended = converse(client, Request { version: VERSION, ask: Some(Ask::Exec(exec)) }, signals, raw.as_ref());
+    let ended =
+        converse(client, Request { version: VERSION, ask: Some(Ask::Exec(exec)) }, signals, raw.as_ref());
     let ended = ended.await;
     // The terminal is given back before anything is said.
     drop(raw);
     let kept = keeper.await.unwrap_or(Err(Failure::new("the sandbox was lost")));
+    if kept.is_err() {
+        // The keeper may have been killed before it could clean up.
+        engine.reconcile();
+    }
     match (ended, kept) {
         (Ended::Exited(exited), Ok(())) => Ok(exit_code(exited, &spec)),
         (Ended::Failed(failed), Ok(())) => Err(not_started(failed, &command.argv[0], &spec)),
         (_, Err(failure)) => Err(failure),
-        (Ended::OutputBroken, Ok(())) => Ok(ExitCode::from(SIGNALLED as u8 + 13)),
+        (Ended::OutputBroken(error), Ok(())) => output_broken(error),
+        (Ended::GivenUp(signal), Ok(())) => Ok(ExitCode::from(SIGNALLED as u8 + signal)),
         (Ended::Lost, Ok(())) => Err(Failure::new("the sandbox ended before the command did")
             .cause("its init, supervisor or keeper was killed")),
     }
@@ -66,7 +75,10 @@ async fn attach(engine: &Engine, settings: Settings) -> Result<ExitCode, Failure
 enum Ended {
     Exited(Exited),
     Failed(Failed),
-    OutputBroken,
+    /// Stdout takes no more.
+    OutputBroken(io::Error),
+    /// The command did not end at this signal, nor at those before it.
+    GivenUp(u8),
     Lost,
 }
 
@@ -98,7 +110,8 @@ async fn converse(
     signals: Signals,
     raw: Option<&RawMode>,
 ) -> Ended {
-    let Ok(stream) = client.set_nonblocking(true).and_then(|()| tokio::net::UnixStream::from_std(client)) else {
+    let Ok(stream) = client.set_nonblocking(true).and_then(|()| tokio::net::UnixStream::from_std(client))
+    else {
         return Ended::Lost;
     };
     let (read, write) = stream.into_split();
@@ -111,15 +124,17 @@ async fn converse(
     }
     drop((output.sender, error.sender, input.receiver));
     let stdin = tokio::spawn(stdio::pump_stdin(input.sender));
-    let stdout = stdio::pump_output(output.receiver, Target::Stdout);
-    let stderr = stdio::pump_output(error.receiver, Target::Stderr);
-    let outputs = async { tokio::join!(stdout, stderr) };
+    let heard = async { Ok(hear(hearing).await) };
+    // A command whose stdout nobody reads any more is ended, not waited for: it may go on writing for ever.
+    let stdout =
+        async { stdio::pump_output(output.receiver, Target::Stdout).await.map_err(Ended::OutputBroken) };
+    let stderr = async { Ok(drop(stdio::pump_output(error.receiver, Target::Stderr).await)) };
     let ended = tokio::select! {
-        (ended, written) = async { tokio::join!(hear(hearing), outputs) } => match written {
-            (Written::Broken, _) => Ended::OutputBroken,
-            _ => ended,
+        ended = async { tokio::try_join!(heard, stdout, stderr) } => match ended {
+            Ok((ended, (), ())) => ended,
+            Err(broken) => broken,
         },
-        never = tell(asking, signals, raw) => never,
+        given_up = tell(asking, signals, raw) => given_up,
     };
     stdin.abort();
     drop(handle);
@@ -150,7 +165,8 @@ struct Signals {
 
 impl Signals {
     fn listen() -> Result<Self, Failure> {
-        let listen = |kind| signal(kind).map_err(|error| Failure::new("cannot listen for signals").cause(error));
+        let listen =
+            |kind| signal(kind).map_err(|error| Failure::new("cannot listen for signals").cause(error));
         Ok(Self {
             interrupt: listen(SignalKind::interrupt())?,
             terminate: listen(SignalKind::terminate())?,
@@ -177,10 +193,10 @@ async fn tell(mut asking: LaneSender, mut signals: Signals, raw: Option<&RawMode
                 terminal::size().map(Tell::Resize)
             }
         };
-        if matches!(told, Some(Tell::Signal(_))) {
+        if let Some(Tell::Signal(signal)) = told {
             patience -= 1;
             if patience == 0 {
-                return Ended::Lost;
+                return Ended::GivenUp(u8::try_from(signal).unwrap_or_default());
             }
         }
         if let Some(tell) = told
@@ -202,25 +218,40 @@ fn suspend(raw: Option<&RawMode>) {
     }
 }
 
-fn exit_code(exited: Exited, spec: &SandboxSpec) -> ExitCode {
-    if exited.timed_out {
-        eprintln!("error: the command ran out of time");
-        return ExitCode::from(TIMED_OUT);
+/// A reader that left, as `head` does, is no failure; a disk that is full is one.
+fn output_broken(error: io::Error) -> Result<ExitCode, Failure> {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return Ok(ExitCode::from(SIGNALLED as u8 + SIGPIPE));
     }
-    if exited.out_of_memory {
-        eprintln!("error: the command ran out of memory (limit {})", spec.limits.memory);
-        eprintln!("hint: give it more with --memory");
-    }
-    let code = if exited.signal != 0 { SIGNALLED + exited.signal } else { exited.code };
-    ExitCode::from(u8::try_from(code & 0xff).unwrap_or(u8::MAX))
+    Err(Failure::new("cannot write what the command says to stdout").cause(error))
 }
 
-fn not_started(failed: Failed, program: &str, spec: &SandboxSpec) -> Failure {
-    let cause = std::io::Error::from_raw_os_error(failed.errno);
+fn exit_code(exited: Exited, spec: &SandboxSpec) -> ExitCode {
+    if exited.timed_out {
+        return Failure::new("the command ran out of time")
+            .hint("give it more with --timeout")
+            .code(TIMED_OUT)
+            .print();
+    }
+    let code = if exited.signal != 0 { SIGNALLED + exited.signal } else { exited.code };
+    let code = u8::try_from(code & 0xff).unwrap_or(u8::MAX);
+    if exited.out_of_memory {
+        return Failure::new(format!("the command ran out of memory (limit {})", spec.limits.memory))
+            .hint("give it more with --memory")
+            .code(code)
+            .print();
+    }
+    ExitCode::from(code)
+}
+
+fn not_started(failed: Failed, program: &OsStr, spec: &SandboxSpec) -> Failure {
+    let outside = find_outside(program);
+    let program = program.to_string_lossy();
+    let cause = io::Error::from_raw_os_error(failed.errno);
     match Step::try_from(failed.step) {
         Ok(Step::Program) if failed.errno == ENOENT => {
             let failure = Failure::new(format!("'{program}' is not found inside")).code(NOT_FOUND);
-            match find_outside(program) {
+            match outside {
                 Some(path) => failure
                     .cause(format!("it is at '{}' outside, which is not part of the sandbox", path.display()))
                     .hint("--tools brings your tool chains along, --mount DIR:DIR any other directory"),

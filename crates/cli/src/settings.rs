@@ -2,12 +2,14 @@
 //! caller's machine that the arguments refer to is looked up here and nowhere later.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs;
 use std::path::Path;
 
 use engine::{Command, Engine};
 use policy::{
-    Backend, Isolation, Limits, Nesting, Root, SandboxSpec, Tools, Variable, Workspace, parse_environment_file,
+    Backend, Isolation, Limits, Nesting, Root, SandboxSpec, Tools, Variable, Workspace,
+    parse_environment_file,
 };
 
 use crate::arguments::{self, Run};
@@ -57,17 +59,18 @@ pub(crate) fn resolve(run: Run, engine: &Engine) -> Result<Settings, Failure> {
     Ok(Settings { spec, command: Command { argv, terminal, timeout: run.timeout }, report })
 }
 
-fn command(run: &Run) -> Result<Vec<String>, Failure> {
+fn command(run: &Run) -> Result<Vec<OsString>, Failure> {
     if let Some(agent) = &run.agent {
-        let words: Vec<&str> =
-            std::iter::once(agent.as_str()).chain(run.command.iter().map(String::as_str)).collect();
+        let command = run.command.iter().map(|word| word.to_string_lossy().into_owned());
+        let words: Vec<String> = std::iter::once(agent.clone()).chain(command).collect();
         return Err(Failure::new(format!("there is no agent '{agent}'"))
             .cause("a word before `--` names an agent, and this version has none yet")
             .hint(format!("to run a command, put it after `--`: agentbox run -- {}", words.join(" "))));
     }
     if run.command.is_empty() {
-        return Err(Failure::new("there is no command to run")
-            .hint("put it after `--`: agentbox run -- bash"));
+        return Err(
+            Failure::new("there is no command to run").hint("put it after `--`: agentbox run -- bash")
+        );
     }
     if run.command[0].is_empty() {
         return Err(Failure::new("the command is empty").hint("name a program after `--`"));

@@ -48,31 +48,19 @@ pub(crate) enum Target {
     Stderr,
 }
 
-/// How the writing went.
-pub(crate) enum Written {
-    /// All of it.
-    Whole,
-    /// Nobody reads it any more.
-    Broken,
-}
-
 /// Writes a lane out. The thread starts with the first byte, as many commands say nothing.
-pub(crate) async fn pump_output(mut lane: LaneReceiver, target: Target) -> Written {
+pub(crate) async fn pump_output(mut lane: LaneReceiver, target: Target) -> io::Result<()> {
     let mut writer: Option<(mpsc::Sender<Bytes>, JoinHandle<io::Result<()>>)> = None;
-    let mut broken = false;
     while let Ok(Some(bytes)) = lane.next().await {
         let (sender, _) = writer.get_or_insert_with(|| start_writer(target));
         if sender.send(bytes).await.is_err() {
-            broken = true;
             break;
         }
     }
-    if let Some((sender, thread)) = writer {
-        drop(sender);
-        let joined = tokio::task::spawn_blocking(move || thread.join()).await;
-        broken |= !matches!(joined, Ok(Ok(Ok(()))));
-    }
-    if broken { Written::Broken } else { Written::Whole }
+    let Some((sender, thread)) = writer else { return Ok(()) };
+    drop(sender);
+    let joined = tokio::task::spawn_blocking(move || thread.join()).await;
+    joined.unwrap_or_else(|_| Ok(Ok(()))).unwrap_or(Ok(()))
 }
 
 fn start_writer(target: Target) -> (mpsc::Sender<Bytes>, JoinHandle<io::Result<()>>) {

@@ -3,6 +3,8 @@
 
 use std::collections::BTreeMap;
 use std::env;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
@@ -16,8 +18,8 @@ const SYSTEM_PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sb
 /// A command for a sandbox.
 #[derive(Clone, Debug)]
 pub struct Command {
-    /// The program and its arguments.
-    pub argv: Vec<String>,
+    /// The program and its arguments, which may be any bytes but NUL.
+    pub argv: Vec<OsString>,
     /// A terminal of this size, or three pipes.
     pub terminal: Option<WindowSize>,
     /// How long it may take.
@@ -30,7 +32,7 @@ impl Command {
     pub fn exec(&self, spec: &SandboxSpec) -> Exec {
         let environment = environment(spec, self.terminal.is_some());
         Exec {
-            argv: self.argv.iter().map(|argument| argument.clone().into_bytes().into()).collect(),
+            argv: self.argv.iter().map(|argument| argument.as_bytes().to_vec().into()).collect(),
             environment: environment
                 .into_iter()
                 .map(|(name, value)| format!("{name}={value}").into_bytes().into())
@@ -70,11 +72,11 @@ fn environment(spec: &SandboxSpec, on_terminal: bool) -> BTreeMap<String, String
 
 /// Where `program` is in the caller's own PATH, for the hint when it is not inside.
 #[must_use]
-pub fn find_outside(program: &str) -> Option<PathBuf> {
+pub fn find_outside(program: &OsStr) -> Option<PathBuf> {
     let is_executable = |path: &Path| {
         path.metadata().is_ok_and(|metadata| metadata.is_file() && metadata.permissions().mode() & 0o111 != 0)
     };
-    if program.contains('/') {
+    if program.as_bytes().contains(&b'/') {
         return Some(PathBuf::from(program)).filter(|path| is_executable(path));
     }
     let path = env::var_os("PATH")?;

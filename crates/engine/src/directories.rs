@@ -20,7 +20,8 @@ impl Directories {
     /// Finds them, and makes the runtime directory if it is not there.
     pub fn open() -> Result<Self, EngineError> {
         let uid = geteuid();
-        let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+        let variable =
+            |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
         let runtime = if uid.is_root() {
             PathBuf::from("/run/agentbox")
         } else {

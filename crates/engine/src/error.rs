@@ -43,7 +43,9 @@ impl EngineError {
     #[must_use]
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
-            Self::File { .. } => "check that it can be written, or set XDG_RUNTIME_DIR to a directory of yours",
+            Self::File { .. } => {
+                "check that it can be written, or set XDG_RUNTIME_DIR to a directory of yours"
+            }
             Self::Foreign { .. } => "set XDG_RUNTIME_DIR to a directory of yours",
             Self::NoInit(_) => "install both programs of the release into one directory",
             Self::Keeper(_) | Self::Handover(_) | Self::Random(_) => return None,

@@ -95,6 +95,7 @@ impl Engine {
         let sandboxes = self.directories.sandboxes();
         let new = sandboxes.join(format!("{NEW_PREFIX}{id}"));
         let unusable = |source| EngineError::File { path: new.clone(), source };
+        let _making = reconcile::lock_making(&sandboxes).map_err(unusable)?;
         DirBuilder::new().mode(0o700).create(&new).map_err(unusable)?;
         let lock = File::create(new.join(LOCK_FILE)).map_err(unusable)?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|errno| unusable(errno.into()))?;
@@ -154,7 +155,8 @@ impl Events {
 /// Beside our own program, or where distributions put what is not for PATH.
 fn find_init(program: &Path) -> Result<PathBuf, EngineError> {
     let beside = program.with_file_name("agentbox-init");
-    let library = program.parent().and_then(Path::parent).map(|root| root.join("libexec/agentbox/agentbox-init"));
+    let library =
+        program.parent().and_then(Path::parent).map(|root| root.join("libexec/agentbox/agentbox-init"));
     [Some(beside), library]
         .into_iter()
         .flatten()
