@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 
 /// A controller that limits something of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,20 @@ pub struct Hierarchy {
     pub controllers: Vec<String>,
 }
 
+impl Hierarchy {
+    /// v2: whether it has every controller that limits something of ours.
+    #[must_use]
+    pub fn has_all_controllers(&self) -> bool {
+        lists_all_controllers(&self.mount.join("cgroup.controllers"))
+    }
+}
+
+/// v2: whether this file of a cgroup's names every controller that limits something of ours.
+pub(super) fn lists_all_controllers(file: &Path) -> bool {
+    let listed = fs::read_to_string(file).unwrap_or_default();
+    Controller::ALL.iter().all(|controller| listed.split_whitespace().any(|name| name == controller.name()))
+}
+
 /// All hierarchies that matter.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hierarchies {
@@ -67,9 +81,7 @@ impl Hierarchies {
                 _ => Vec::new(),
             };
             let Some(place) = place_in(places, kind, &controllers) else { continue };
-            // Inside a container the mount shows only a part of the hierarchy.
-            let below = Path::new(place).strip_prefix(root).unwrap_or(Path::new(""));
-            let hierarchy = Hierarchy { own: mount.join(below), mount, controllers };
+            let hierarchy = Hierarchy { own: mount.join(below(root, place)), mount, controllers };
             match kind {
                 "cgroup2" => found.unified = Some(hierarchy),
                 _ => found.legacy.push(hierarchy),
@@ -99,10 +111,15 @@ fn place_in<'text>(places: &'text str, kind: &str, controllers: &[String]) -> Op
             "cgroup2" => names.is_empty(),
             _ => names.split(',').any(|name| controllers.iter().any(|controller| controller == name)),
         };
-        matches.then(|| path.trim_start_matches('/'))
+        matches.then_some(path)
     })
-    .map(|path| if path.is_empty() { "/" } else { path })
-    .map(|path| path.trim_start_matches('/'))
+}
+
+/// Where `place` is below the mount. Inside a container the mount shows only a part of the hierarchy, which
+/// the caller may even stand outside of; then the mount itself is as near as one gets.
+fn below<'text>(root: &str, place: &'text str) -> &'text Path {
+    let below = Path::new(place).strip_prefix(root).unwrap_or(Path::new(""));
+    if below.components().any(|part| part == Component::ParentDir) { Path::new("") } else { below }
 }
 
 #[cfg(test)]
@@ -137,5 +154,12 @@ mod tests {
         let mounts = "30 20 0:26 /docker/abc /sys/fs/cgroup ro - cgroup2 cgroup rw";
         let found = Hierarchies::parse(mounts, "0::/docker/abc/run\n");
         assert_eq!(found.unified.unwrap().own, Path::new("/sys/fs/cgroup/run"));
+    }
+
+    #[test]
+    fn outside_of_what_the_mount_shows() {
+        let mounts = "30 20 0:26 / /sys/fs/cgroup ro - cgroup2 cgroup rw";
+        let found = Hierarchies::parse(mounts, "0::/../elsewhere\n");
+        assert_eq!(found.unified.unwrap().own, Path::new("/sys/fs/cgroup"));
     }
 }

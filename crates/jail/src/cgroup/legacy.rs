@@ -36,7 +36,8 @@ impl Legacy {
             if access(&hierarchy.own, Access::WRITE_OK).is_err() {
                 continue;
             }
-            let options = hierarchy.controllers.iter().filter(|option| !matches!(option.as_str(), "rw" | "ro"));
+            let options =
+                hierarchy.controllers.iter().filter(|option| !matches!(option.as_str(), "rw" | "ro"));
             places.push(Place {
                 controller,
                 directory: hierarchy.own.join(name),

@@ -2,6 +2,7 @@
 //! or one directory in each v1 hierarchy that it is moved into. Made, read and removed by the keeper alone.
 
 mod hierarchy;
+mod leaf;
 mod legacy;
 mod unified;
 
@@ -101,7 +102,9 @@ impl Cgroup {
         };
         let counted = match &self.kind {
             Kind::Unified(unified) => count(unified.sandbox().join("memory.events")),
-            Kind::Legacy(legacy) => legacy.memory().and_then(|memory| count(memory.join("memory.oom_control"))),
+            Kind::Legacy(legacy) => {
+                legacy.memory().and_then(|memory| count(memory.join("memory.oom_control")))
+            }
         };
         counted.unwrap_or(0)
     }
@@ -122,7 +125,11 @@ pub fn remove_directories(directories: &[PathBuf]) -> io::Result<()> {
         if !ours || !directory.starts_with("/sys/fs/cgroup") {
             continue;
         }
-        remove_directory(directory)?;
+        if leaf::is_leaf(directory) {
+            leaf::dissolve(directory)?;
+        } else {
+            remove_directory(directory)?;
+        }
     }
     Ok(())
 }
@@ -152,7 +159,9 @@ fn quota_microseconds(limits: &Limits) -> u64 {
 /// Writes down in the report that `limits` hold.
 fn report_limit(report: &mut Report, controller: Controller, limits: &Limits, version: &str) {
     match controller {
-        Controller::Memory => report.given(Wall::MemoryLimit, format!("{} by cgroup {version}", limits.memory)),
+        Controller::Memory => {
+            report.given(Wall::MemoryLimit, format!("{} by cgroup {version}", limits.memory))
+        }
         Controller::Cpu => report.given(Wall::CpuLimit, format!("{} by cgroup {version}", limits.cpus)),
         Controller::Pids => report.given(Wall::PidsLimit, format!("{} by cgroup {version}", limits.pids)),
     }

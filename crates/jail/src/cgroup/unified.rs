@@ -1,6 +1,7 @@
 //! cgroup v2: one directory, entered by clone itself, below the nearest place that the caller may change.
 
 use std::fs;
+use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
@@ -8,7 +9,11 @@ use policy::{Limits, Report};
 use rustix::fs::{Access, access};
 use rustix::process::geteuid;
 
-use super::{Controller, Hierarchies, PERIOD_MICROSECONDS, quota_microseconds, remove_directories, report_limit};
+use super::hierarchy::lists_all_controllers;
+use super::leaf::{self, Leaf};
+use super::{
+    Controller, Hierarchies, PERIOD_MICROSECONDS, quota_microseconds, remove_directories, report_limit,
+};
 use crate::error::JailError;
 use crate::step::{Step, inside};
 
@@ -17,7 +22,7 @@ pub(super) struct Unified {
     /// Whose children we make: root's own directory, or a delegated one.
     parent: PathBuf,
     /// Where the keeper itself goes, if it stands in the parent: a cgroup with processes cannot limit children.
-    keeper: Option<PathBuf>,
+    leaf: Option<Leaf>,
     sandbox: PathBuf,
     entrance: Option<OwnedFd>,
 }
@@ -27,29 +32,28 @@ impl Unified {
         let Some(hierarchy) = &hierarchies.unified else {
             return Err("no cgroup v2 hierarchy is mounted".to_owned());
         };
-        if !has_all_controllers(&hierarchy.mount) {
+        if !hierarchy.has_all_controllers() {
             return Err("the controllers are not on cgroup v2".to_owned());
         }
         if geteuid().is_root() {
             let parent = hierarchy.mount.join("agentbox");
-            return Ok(Self { sandbox: parent.join(name), parent, keeper: None, entrance: None });
+            return Ok(Self { sandbox: parent.join(name), parent, leaf: None, entrance: None });
         }
-        // A delegated directory is one that the caller owns: its own, or one above it.
-        let delegated = hierarchy
-            .own
-            .ancestors()
-            .take_while(|directory| directory.starts_with(&hierarchy.mount) && *directory != hierarchy.mount)
-            .filter(|directory| {
-                access(directory.join("cgroup.procs"), Access::WRITE_OK).is_ok()
-                    && access(*directory, Access::WRITE_OK).is_ok()
-                    && has_all_controllers(directory)
-            });
-        // One above is better: its children may have limits without anybody having to move.
-        let Some(parent) = delegated.last().map(Path::to_owned) else {
-            return Err("no cgroup is delegated to the caller".to_owned());
-        };
-        let keeper = (parent == hierarchy.own).then(|| parent.join(format!("{name}-keeper")));
-        Ok(Self { sandbox: parent.join(name), parent, keeper, entrance: None })
+        let mut reason = "no cgroup is delegated to the caller".to_owned();
+        // From the caller's own upwards: what is further up is more likely to be somebody else's to arrange,
+        // as systemd's slices are.
+        let above = hierarchy.own.ancestors();
+        let above =
+            above.take_while(|place| place.starts_with(&hierarchy.mount) && *place != hierarchy.mount);
+        for parent in above.filter(|place| is_delegated(place)) {
+            if !lists_all_controllers(&parent.join("cgroup.subtree_control")) && leaf::is_crowded(parent) {
+                reason = format!("other processes stand in the delegated cgroup '{}'", parent.display());
+                continue;
+            }
+            let leaf = (parent == hierarchy.own).then(|| Leaf::new(parent, name));
+            return Ok(Self { sandbox: parent.join(name), parent: parent.to_owned(), leaf, entrance: None });
+        }
+        Err(reason)
     }
 
     pub(super) fn sandbox(&self) -> &Path {
@@ -57,7 +61,7 @@ impl Unified {
     }
 
     pub(super) fn directories(&self) -> Vec<PathBuf> {
-        self.keeper.iter().chain([&self.sandbox]).cloned().collect()
+        self.leaf.iter().map(Leaf::directory).chain([self.sandbox.as_path()]).map(Path::to_owned).collect()
     }
 
     pub(super) fn create(&mut self, limits: &Limits, report: &mut Report) -> Result<(), String> {
@@ -68,9 +72,8 @@ impl Unified {
                 enable_controllers(top).map_err(|error| problem(top, error))?;
             }
         }
-        if let Some(keeper) = &self.keeper {
-            fs::create_dir(keeper).map_err(|error| problem(keeper, error))?;
-            fs::write(keeper.join("cgroup.procs"), "0").map_err(|error| problem(keeper, error))?;
+        if let Some(leaf) = &self.leaf {
+            leaf.enter().map_err(|error| problem(leaf.directory(), error))?;
         }
         enable_controllers(&self.parent).map_err(|error| problem(&self.parent, error))?;
         fs::create_dir(&self.sandbox).map_err(|error| problem(&self.sandbox, error))?;
@@ -91,15 +94,8 @@ impl Unified {
         Ok(())
     }
 
-    pub(super) fn remove(&self) -> std::io::Result<()> {
-        remove_directories(std::slice::from_ref(&self.sandbox))?;
-        if let Some(keeper) = &self.keeper {
-            // Only a cgroup whose children have no limits takes the keeper back.
-            fs::write(self.parent.join("cgroup.subtree_control"), "-memory -cpu -pids")?;
-            fs::write(self.parent.join("cgroup.procs"), "0")?;
-            remove_directories(std::slice::from_ref(keeper))?;
-        }
-        Ok(())
+    pub(super) fn remove(&self) -> io::Result<()> {
+        remove_directories(&self.directories())
     }
 
     pub(super) fn entrance(&self) -> Option<BorrowedFd<'_>> {
@@ -107,17 +103,19 @@ impl Unified {
     }
 }
 
-fn has_all_controllers(directory: &Path) -> bool {
-    let controllers = fs::read_to_string(directory.join("cgroup.controllers")).unwrap_or_default();
-    Controller::ALL.iter().all(|controller| controllers.split_whitespace().any(|name| name == controller.name()))
+/// A delegated directory is one that the caller may arrange, and in which it finds every controller.
+fn is_delegated(directory: &Path) -> bool {
+    let writable = |path: &Path| access(path, Access::WRITE_OK).is_ok();
+    writable(directory)
+        && writable(&directory.join("cgroup.procs"))
+        && writable(&directory.join("cgroup.subtree_control"))
+        && lists_all_controllers(&directory.join("cgroup.controllers"))
 }
 
 /// Lets the children of `directory` have limits; what is enabled already stays.
-fn enable_controllers(directory: &Path) -> std::io::Result<()> {
+fn enable_controllers(directory: &Path) -> io::Result<()> {
     let path = directory.join("cgroup.subtree_control");
-    let enabled = fs::read_to_string(&path)?;
-    let enabled: Vec<&str> = enabled.split_whitespace().collect();
-    if Controller::ALL.iter().all(|controller| enabled.contains(&controller.name())) {
+    if lists_all_controllers(&path) {
         return Ok(());
     }
     fs::write(path, "+memory +cpu +pids")
