@@ -15,13 +15,23 @@ pub(crate) fn prefix(description: &str) -> Option<Vec<String>> {
     if geteuid().is_root() || !Path::new(SYSTEMD_RUN).exists() || bus().is_none() {
         return None;
     }
-    let unified = Hierarchies::read().ok()?.unified?;
-    // A session whose cgroup is the caller's already needs no other.
-    if access(unified.own.join("cgroup.procs"), Access::WRITE_OK).is_ok() {
+    let unified = Hierarchies::read().ok()?.unified.filter(|unified| unified.has_all_controllers())?;
+    // A cgroup that was handed over in another way needs no scope. One below the user's own systemd is the
+    // caller's too, but it is systemd that arranges what is in there.
+    let manager = format!("user@{}.service", geteuid().as_raw());
+    let is_managed = unified.own.iter().any(|part| part == manager.as_str());
+    if !is_managed && access(unified.own.join("cgroup.procs"), Access::WRITE_OK).is_ok() {
         return None;
     }
-    let arguments =
-        [SYSTEMD_RUN, "--user", "--scope", "--quiet", "--collect", "--property=Delegate=yes", "--description"];
+    let arguments = [
+        SYSTEMD_RUN,
+        "--user",
+        "--scope",
+        "--quiet",
+        "--collect",
+        "--property=Delegate=yes",
+        "--description",
+    ];
     let arguments = arguments.iter().copied().chain([description, "--"]);
     Some(arguments.map(str::to_owned).collect())
 }
