@@ -25,6 +25,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Subcommand {
     /// Run a command in a new sandbox, which ends with it
     Run(Box<Run>),
+    /// See what this machine grants a sandbox, and the command that mends what is missing
+    Doctor(Doctor),
     /// Print the version
     Version,
     /// Print completions for a shell
@@ -115,6 +117,28 @@ pub(crate) struct Run {
     /// Print each wall on stderr: given or not, why, and how to get it
     #[arg(long)]
     pub(crate) report: bool,
+}
+
+/// See what this machine grants a sandbox, and the command that mends what is missing.
+///
+/// Everything is tried out, wall by wall, in processes that end at once; then a complete sandbox is started. The
+/// exit code is 0 if it started with every wall that is never optional, 1 if not, and 125 for a failure of
+/// agentbox itself.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+JSON:
+  {
+    \"version\": agentbox's own, \"kernel\": the release,
+    \"caller\":  {\"uid\", \"gid\", \"name\"},
+    \"probes\":  [{\"name\", \"state\": \"ok\" | \"weaker\" | \"missing\", \"detail\", \"fix\": a command or null}],
+    \"report\":  [{\"wall\", \"state\": \"given\" | \"weaker\" | \"missing\", \"detail\", \"hint\" if not given}]
+  }
+  The report is that of the complete sandbox, empty if none started. Names are stable; later versions may add
+  fields and probes.")]
+pub(crate) struct Doctor {
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -1,7 +1,8 @@
 //! `agentbox`: the owner's program. The same file is also the keeper and the supervisor, which are started
-//! from it with one word and nothing else.
+//! from it with one word and nothing else, and what tries limits for `doctor`.
 
 mod arguments;
+mod doctor;
 mod failure;
 mod generate;
 mod output;
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
     match std::env::args_os().nth(1).as_ref().and_then(|word| word.to_str()) {
         Some("keeper") => return keeper::main(),
         Some("supervisor") => return supervisor::main(),
+        Some("limits-probe") => return engine::doctor::limits_probe(),
         _ => {}
     }
     match Arguments::try_parse() {
@@ -33,6 +35,7 @@ fn main() -> ExitCode {
 fn dispatch(arguments: Arguments) -> Result<ExitCode, Failure> {
     match arguments.subcommand {
         Subcommand::Run(run) => run::run(*run),
+        Subcommand::Doctor(doctor) => doctor::doctor(&doctor),
         Subcommand::Version => generate::version(),
         Subcommand::Completions { shell } => generate::completions(shell),
         Subcommand::Man { directory } => generate::man_pages(&directory),

@@ -30,7 +30,8 @@ pub(crate) fn print_report(report: &Report, covered_sockets: &[PathBuf], reporti
     let _ = std::io::stderr().write_all(text.as_bytes());
 }
 
-fn describe(line: &WallReport) -> String {
+/// One line of the report.
+pub(crate) fn describe(line: &WallReport) -> String {
     let state = match line.state {
         State::Given => "given",
         State::Weaker => "weaker",

@@ -5,6 +5,7 @@
 
 mod command;
 mod directories;
+pub mod doctor;
 mod error;
 mod reconcile;
 mod scope;

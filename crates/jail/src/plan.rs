@@ -15,7 +15,7 @@ use crate::sys;
 use crate::weaken::Weaken;
 
 /// Landlock inside needs its second interface: the first refuses every rename across directories.
-const LANDLOCK_LEAST: u32 = 2;
+pub(crate) const LANDLOCK_LEAST: u32 = 2;
 /// Files in the private directories, beside their size.
 const FILES_PER_MEBIBYTE: u64 = 256;
 
