@@ -1,0 +1,101 @@
+//! Files: 1, 7, 8.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+
+use harness::{Agentbox, breach, breach_all, callers, holds, stands};
+use policy::Wall;
+
+use crate::canary::{Canaries, token};
+use crate::listener::Listener;
+use crate::{all_refused, none_of, probe};
+
+callers!(files_01_host_canaries, |caller| {
+    let canaries = Canaries::plant(caller);
+    stands(caller, Wall::MountNamespace, &|start| canaries.check(start()));
+});
+
+callers!(files_01_descriptors, |caller| {
+    // A shell of the caller's that has a file, a directory and a pipe open when it starts agentbox.
+    let holding = ["/bin/sh", "-c", "exec 7</etc/hostname 8</ 9>/dev/null; exec \"$@\"", "sh"];
+    stands(caller, Wall::Descriptors, &|start| {
+        let output = probe(start().behind(holding), &["descriptors"]);
+        let is_standard = |line: &&str| ["0", "1", "2"].contains(&line.split(' ').nth(1).unwrap_or_default());
+        let pipes = output.lines().filter(is_standard).filter(|line| line.contains(" pipe:["));
+        assert_eq!(pipes.count(), 3, "{output}");
+        none_of("inherited", output.lines().filter(|line| !is_standard(line)))
+    });
+});
+
+callers!(files_01_environment, |caller| {
+    let token = token();
+    stands(caller, Wall::Environment, &|start| {
+        let sandbox = start().env("CANARY_KEY", &token).env("SSH_AUTH_SOCK", "/tmp/canary");
+        let output = probe(sandbox, &["environments", &token]);
+        let expected = ["HOME", "LANG", "PATH", "USER"];
+        let is_unexpected = |line: &&str| {
+            let name = line.strip_prefix("variable ").and_then(|line| line.split('=').next());
+            !expected.contains(&name.unwrap_or_default())
+        };
+        none_of("in an environment", output.lines().filter(is_unexpected).take(2))
+    });
+    // Nor does any process of the sandbox have it, as the host sees them.
+    let running = Agentbox::shipped(caller).env("CANARY_KEY", &token).start(["cat"]);
+    let processes = running.processes();
+    for pid in [processes.keeper, processes.supervisor, processes.init, processes.command] {
+        let environment = fs::read(format!("/proc/{pid}/environ")).unwrap();
+        assert!(!String::from_utf8_lossy(&environment).contains(&token), "{processes:?}: {pid}");
+    }
+});
+
+callers!(files_01_sockets_beneath_mounts, |caller| {
+    let tree = caller.directory();
+    let deep = tree.path().join("a/b");
+    // A directory that may be passed through but not listed, as the daemons of other users have them.
+    let closed = tree.path().join("closed");
+    for directory in [&deep, &closed] {
+        fs::create_dir_all(directory).unwrap();
+    }
+    let sockets = ["top.sock", "a/b/deep.sock", "closed/hidden.sock"];
+    let listeners = sockets.map(|name| (name, Listener::at(&tree.path().join(name))));
+    fs::set_permissions(&closed, fs::Permissions::from_mode(0o711)).unwrap();
+    let mount = |suffix: &str| format!("{}:/data{suffix}", tree.path().display());
+    for (name, listener) in &listeners {
+        let path = tree.path().join(name).display().to_string();
+        let outside = caller.command(&harness::binaries().probe()).args(["connect", "unix", &path]).output();
+        assert!(String::from_utf8_lossy(&outside.unwrap().stdout).ends_with(" ok\n"), "{path} is no canary");
+        for suffix in ["", ":rw"] {
+            holds(caller, &|start| {
+                let sandbox = start().options(["--mount", &mount(suffix)]);
+                listener.check(name, || probe(sandbox, &["connect", "unix", &format!("/data/{name}")]))
+            });
+        }
+    }
+    // A socket may not be mounted by its own name either.
+    let direct = format!("{}:/data.sock", tree.path().join("top.sock").display());
+    Agentbox::shipped(caller).options(["--mount", &direct]).run(["true"]).assert_refused();
+});
+
+callers!(files_07_mounts_and_masks, |caller| {
+    let check: harness::Check<'_> = &|start| all_refused(&probe(start(), &["mounts"]), &["EPERM"]);
+    holds(caller, check);
+    breach_all(caller, &[Wall::Seccomp, Wall::Capabilities, Wall::Landlock], check);
+});
+
+callers!(files_08_devices, |caller| {
+    let check: harness::Check<'_> = &|start| {
+        let output = probe(start(), &["nodes"]);
+        let lines = |prefix: &'static str| output.lines().filter(move |line| line.starts_with(prefix));
+        let nodes = [
+            "fd", "full", "null", "ptmx", "pts", "random", "shm", "stderr", "stdin", "stdout", "tty",
+            "urandom", "zero",
+        ];
+        let is_listed = |line: &str| nodes.iter().any(|node| line == format!("node /dev/{node}"));
+        assert_eq!(lines("node ").filter(|line| is_listed(line)).count(), nodes.len(), "{output}");
+        none_of("made", lines("mknod-").filter(|line| !line.ends_with(" EPERM")))?;
+        none_of("opened", lines("open ").filter(|line| !line.ends_with(" ENOENT")))?;
+        none_of("there", lines("node ").filter(|line| !is_listed(line)).take(3))
+    };
+    stands(caller, Wall::Seccomp, check);
+    breach(caller, Wall::MountNamespace, check);
+});
