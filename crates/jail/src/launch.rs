@@ -4,6 +4,7 @@ use std::io::{self, Read as _};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 
 use policy::Wall;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::builder::{self, Ends, Failure, Phase};
@@ -112,6 +113,13 @@ impl Jailed {
     #[must_use]
     pub fn status(&self) -> BorrowedFd<'_> {
         self.status.as_fd()
+    }
+
+    /// Whether it is known by now: a builder that waits at its gate says nothing.
+    #[must_use]
+    pub fn is_decided(&self) -> bool {
+        let mut descriptors = [PollFd::new(&self.status, PollFlags::IN)];
+        poll(&mut descriptors, Some(&Timespec::default())) == Ok(1)
     }
 
     /// Waits until init runs behind its walls, or for the reason why it does not.

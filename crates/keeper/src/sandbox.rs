@@ -40,7 +40,8 @@ impl Sandbox {
             Ok(supervisor) => Ok(Self { plan, jailed, supervisor }),
             Err(error) => {
                 // What the builder has to say, if anything, came first.
-                let error = jailed.outcome(&plan).err().map_or(error, KeeperError::from);
+                let said = jailed.is_decided().then(|| jailed.outcome(&plan).err()).flatten();
+                let error = said.map_or(error, KeeperError::from);
                 jailed.destroy();
                 remove_cgroup(&plan);
                 Err(error)
