@@ -8,7 +8,7 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
-use policy::{Root, SandboxSpec, Timeout, Tools};
+use policy::{Root, SandboxSpec, Timeout, Tools, User};
 use wire::{Exec, WindowSize};
 
 /// How long after SIGTERM a command that ran out of time gets SIGKILL.
@@ -31,6 +31,7 @@ impl Command {
     #[must_use]
     pub fn exec(&self, spec: &SandboxSpec) -> Exec {
         let environment = environment(spec, self.terminal.is_some());
+        let user = user(spec);
         Exec {
             argv: self.argv.iter().map(|argument| argument.as_bytes().to_vec().into()).collect(),
             environment: environment
@@ -38,8 +39,8 @@ impl Command {
                 .map(|(name, value)| format!("{name}={value}").into_bytes().into())
                 .collect(),
             workdir: spec.workdir.to_string().into_bytes().into(),
-            uid: spec.user.uid,
-            gid: spec.user.gid,
+            uid: user.uid,
+            gid: user.gid,
             terminal: self.terminal,
             timeout_ms: self.timeout.map_or(0, Timeout::milliseconds),
             grace_ms: GRACE_MILLISECONDS,
@@ -89,6 +90,18 @@ fn inherit_weakened(variables: &mut BTreeMap<String, String>) {
     if !jail::Weaken::from_environment().keeps(policy::Wall::Environment) {
         variables.extend(env::vars());
     }
+}
+
+/// For the negative control of the agent's own wall: root inside.
+#[cfg(feature = "weaken")]
+fn user(spec: &SandboxSpec) -> User {
+    let keeps = jail::Weaken::from_environment().keeps(policy::Wall::NonRoot);
+    if keeps { spec.user } else { User { uid: 0, gid: 0 } }
+}
+
+#[cfg(not(feature = "weaken"))]
+const fn user(spec: &SandboxSpec) -> User {
+    spec.user
 }
 
 #[cfg(not(feature = "weaken"))]

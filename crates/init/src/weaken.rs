@@ -8,6 +8,8 @@ pub(crate) enum Wall {
     Capabilities,
     /// No descriptor but the three streams.
     Descriptors,
+    /// No privilege by executing a file.
+    NoNewPrivileges,
 }
 
 /// Which walls a test took away.
@@ -24,6 +26,7 @@ impl Weaken {
         match name.to_str() {
             Some("capabilities") => self.walls.push(Wall::Capabilities),
             Some("descriptors") => self.walls.push(Wall::Descriptors),
+            Some("no-new-privileges") => self.walls.push(Wall::NoNewPrivileges),
             _ => {}
         }
     }

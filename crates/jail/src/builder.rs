@@ -150,8 +150,7 @@ fn build(
 
     // Last, as it forbids most of the above. Everything inside inherits it, init included.
     if keeps(Wall::Seccomp) {
-        seccomp::install(&plan.filter)
-            .map_err(|errno| Failure { phase: Phase::Filter, step: 0, errno })?;
+        seccomp::install(&plan.filter).map_err(|errno| Failure { phase: Phase::Filter, step: 0, errno })?;
     }
     let errno = sys::execute(&plan.init_path, arguments, nothing);
     let failure = Failure { phase: Phase::Execute, step: 0, errno: errno.0 };
@@ -191,8 +190,7 @@ fn run_steps(steps: &[Step], phase: Phase) -> Result<(), Failure> {
 
 /// What init keeps where it has users to choose among: to change to them, to signal them, and to see to it
 /// that what it starts keeps nothing.
-const INIT_CAPABILITIES: u64 =
-    1 << CAP_KILL | 1 << CAP_SETGID | 1 << CAP_SETUID | 1 << CAP_SETPCAP;
+const INIT_CAPABILITIES: u64 = 1 << CAP_KILL | 1 << CAP_SETGID | 1 << CAP_SETUID | 1 << CAP_SETPCAP;
 const CAP_KILL: u32 = 5;
 const CAP_SETGID: u32 = 6;
 const CAP_SETUID: u32 = 7;
@@ -211,8 +209,13 @@ fn drop_privileges(plan: &Plan) -> Outcome {
             }
         }
         sys::set_capabilities(kept)?;
+    } else {
+        sys::keep_capabilities();
     }
-    sys::prctl(libc::PR_SET_NO_NEW_PRIVS, 1).map(drop)
+    if plan.weaken.keeps(Wall::NoNewPrivileges) {
+        sys::prctl(libc::PR_SET_NO_NEW_PRIVS, 1)?;
+    }
+    Ok(())
 }
 
 /// The channel to 0 and 1, the log to 2, the status to 3 until exec, and nothing else.
@@ -226,7 +229,7 @@ fn arrange_descriptors(plan: &Plan, ends: Ends) -> Result<RawFd, Errno> {
     sys::duplicate_onto(channel, 1)?;
     sys::duplicate_onto(log, 2)?;
     sys::duplicate_onto(status, STATUS)?;
-    sys::close_on_exec_from(STATUS)?;
+    sys::close_on_exec(STATUS)?;
     if plan.weaken.keeps(Wall::Descriptors) {
         sys::close_from(STATUS + 1)?;
     }

@@ -30,3 +30,11 @@ pub use plan::{Granted, Plan, Site};
 pub use probe::{Finding, Ground, Need, Probe};
 pub use root::{INIT_PATH, OwnerTools, WRITABLE, tool_environment, tool_path};
 pub use weaken::Weaken;
+
+/// Closes every descriptor but the first three. Only for the first moment of a process that has just been
+/// executed, when nothing in it owns one of the others yet.
+pub fn drop_inherited_descriptors() {
+    const FIRST: std::os::fd::RawFd = 3;
+    // Where the kernel has no such call, the walls could not be built either, and that is said then.
+    let _ = sys::close_from(FIRST);
+}

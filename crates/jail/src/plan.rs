@@ -60,6 +60,7 @@ impl Plan {
         weaken: Weaken,
     ) -> Result<Self, JailError> {
         let Granted { ids, cgroup, mut report } = granted;
+        let (spec, ids) = (&*weaken.spec(spec), weaken.ids(ids));
         ids.check_user(spec.user)?;
         let sources = Sources { init: site.init, home: site.home, own: site.own };
         let planned = root::plan(spec, &ids, &sources)?;
@@ -74,11 +75,12 @@ impl Plan {
         for path in writable.chain(["/proc", "/dev"].iter().map(PathBuf::from)) {
             arguments.extend(["--write".to_owned(), path.display().to_string()]);
         }
+        arguments.extend(weaken.init_arguments());
         let init_arguments =
             arguments.iter().map(|argument| host_path(Path::new(argument))).collect::<Result<_, _>>()?;
 
         let mut steps = planned.steps;
-        weaken_root(&mut steps, &weaken)?;
+        weaken.root(&mut steps)?;
         let cgroup_steps = match &cgroup {
             Some(cgroup) => cgroup.steps()?,
             None => Vec::new(),
@@ -167,7 +169,9 @@ fn report_walls(report: &mut Report, spec: &SandboxSpec, landlock: u32) {
         report.given(*wall, wall.meaning());
     }
     match spec.nesting {
-        Nesting::Closed => report.given(Wall::NestedNamespaces, "closed by the filter and by a limit of zero"),
+        Nesting::Closed => {
+            report.given(Wall::NestedNamespaces, "closed by the filter and by a limit of zero")
+        }
         Nesting::Open => report.missing(Wall::NestedNamespaces, "opened by --nested", "leave --nested out"),
     }
     if landlock >= LANDLOCK_LEAST {
@@ -185,35 +189,9 @@ fn refuse_gaps(isolation: Isolation, report: &Report) -> Result<(), JailError> {
     // --nested is the owner's own choice and no gap of the machine's.
     let gap = report.gaps().into_iter().find(|line| line.wall != Wall::NestedNamespaces).cloned();
     match (isolation, gap) {
-        (Isolation::Strict, Some(gap)) => Err(JailError::Strict {
-            wall: gap.wall,
-            detail: gap.detail,
-            hint: gap.hint.unwrap_or_default(),
-        }),
+        (Isolation::Strict, Some(gap)) => {
+            Err(JailError::Strict { wall: gap.wall, detail: gap.detail, hint: gap.hint.unwrap_or_default() })
+        }
         _ => Ok(()),
     }
-}
-
-/// For the negative controls: the host's own tree and processes become visible.
-#[cfg(feature = "weaken")]
-fn weaken_root(steps: &mut Vec<Step>, weaken: &Weaken) -> Result<(), JailError> {
-    use crate::step::{Bound, Owner, inside};
-    let host = |source: &str, path: &str| -> Result<Step, JailError> {
-        let (source, path) = (host_path(Path::new(source))?, inside(Path::new(path))?);
-        Ok(Step::Bind { source, path, bound: Bound::ReadWrite })
-    };
-    if !weaken.keeps(Wall::MountNamespace) {
-        let path = inside(Path::new("/host"))?;
-        steps.push(Step::Directory { path, mode: 0o755, owner: Owner::Builder });
-        steps.push(host("/", "/host")?);
-    }
-    if !weaken.keeps(Wall::PidNamespace) {
-        steps.push(host("/proc", "/proc")?);
-    }
-    Ok(())
-}
-
-#[cfg(not(feature = "weaken"))]
-fn weaken_root(_steps: &mut Vec<Step>, _weaken: &Weaken) -> Result<(), JailError> {
-    Ok(())
 }

@@ -23,6 +23,9 @@ pub(crate) enum Bound {
     ReadWrite,
     /// A device node.
     Device,
+    /// The same without a wall, for the negative controls.
+    #[cfg(feature = "weaken")]
+    Unsealed,
 }
 
 impl Bound {
@@ -31,6 +34,8 @@ impl Bound {
             Self::ReadOnly => READ_ONLY | NO_SETUID | NO_DEVICES,
             Self::ReadWrite => NO_SETUID | NO_DEVICES,
             Self::Device => NO_SETUID | NO_EXECUTION,
+            #[cfg(feature = "weaken")]
+            Self::Unsealed => 0,
         };
         MountAttributes { set, propagation: libc::MS_PRIVATE, ..Default::default() }
     }
@@ -55,21 +60,53 @@ pub(crate) enum Place {
 /// One step.
 #[derive(Debug)]
 pub(crate) enum Step {
-    Directory { path: CString, mode: u32, owner: Owner },
-    Symlink { target: CString, path: CString },
-    File { path: CString, contents: Vec<u8> },
+    Directory {
+        path: CString,
+        mode: u32,
+        owner: Owner,
+    },
+    Symlink {
+        target: CString,
+        path: CString,
+    },
+    File {
+        path: CString,
+        contents: Vec<u8>,
+    },
     /// Something to mount on, unless it is there.
-    Place { path: CString, kind: Place },
+    Place {
+        path: CString,
+        kind: Place,
+    },
     /// A tree of the host's, with everything mounted below it.
-    Bind { source: CString, path: CString, bound: Bound },
+    Bind {
+        source: CString,
+        path: CString,
+        bound: Bound,
+    },
     /// A detached tree that the keeper prepared with more authority.
-    Attach { tree: OwnedFd, path: CString },
+    Attach {
+        tree: OwnedFd,
+        path: CString,
+    },
     /// Something already inside, at a second place.
-    Again { source: CString, path: CString, flags: u64 },
+    Again {
+        source: CString,
+        path: CString,
+        flags: u64,
+    },
     /// A file system of the kernel's.
-    FileSystem { kind: &'static CStr, path: CString, flags: u64, options: Option<CString> },
+    FileSystem {
+        kind: &'static CStr,
+        path: CString,
+        flags: u64,
+        options: Option<CString>,
+    },
     /// A setting of the namespace's own, written through the fresh /proc.
-    Setting { path: CString, value: Vec<u8> },
+    Setting {
+        path: CString,
+        value: Vec<u8>,
+    },
 }
 
 impl Step {

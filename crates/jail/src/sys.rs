@@ -121,10 +121,9 @@ pub(crate) fn close_from(first: RawFd) -> Outcome {
     raw!(libc::SYS_close_range, first, u32::MAX, 0).map(drop)
 }
 
-/// Makes every descriptor from `first` on vanish at the next exec.
-pub(crate) fn close_on_exec_from(first: RawFd) -> Outcome {
-    const CLOSE_RANGE_CLOEXEC: u32 = 4;
-    raw!(libc::SYS_close_range, first, u32::MAX, CLOSE_RANGE_CLOEXEC).map(drop)
+/// Makes a descriptor vanish at the next exec.
+pub(crate) fn close_on_exec(descriptor: RawFd) -> Outcome {
+    raw!(libc::SYS_fcntl, descriptor, libc::F_SETFD, libc::FD_CLOEXEC).map(drop)
 }
 
 /// Duplicates onto `to`, which stays open across exec.
@@ -259,6 +258,24 @@ pub(crate) fn set_capabilities(kept: u64) -> Outcome {
     let data: [u32; 6] = [low, low, 0, high, high, 0];
     raw!(libc::SYS_capset, header.as_ptr(), data.as_ptr()).map(drop)
 }
+
+/// For the negative controls: every capability survives the next exec, whoever runs it.
+#[cfg(feature = "weaken")]
+pub(crate) fn keep_capabilities() {
+    const VERSION_3: u32 = 0x2008_0522;
+    let header: [u32; 2] = [VERSION_3, 0];
+    let mut data = [0u32; 6];
+    let _ = raw!(libc::SYS_capget, header.as_ptr(), data.as_mut_ptr());
+    (data[2], data[5]) = (data[1], data[4]);
+    let _ = raw!(libc::SYS_capset, header.as_ptr(), data.as_ptr());
+    for capability in 0..64u64 {
+        let _ =
+            raw!(libc::SYS_prctl, libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_RAISE, capability, 0u64, 0u64);
+    }
+}
+
+#[cfg(not(feature = "weaken"))]
+pub(crate) const fn keep_capabilities() {}
 
 // Resource limits by the kernel's own numbers: the constants of C libraries differ in their type.
 pub(crate) const LIMIT_CORE: u32 = 4;

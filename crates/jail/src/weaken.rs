@@ -1,7 +1,13 @@
 //! Walls taken away one by one, for the negative controls of the tests. The shipped program is built without
 //! the feature `weaken`: there every wall stands, and this module is a constant.
 
-use policy::Wall;
+use std::borrow::Cow;
+
+use policy::{SandboxSpec, Wall};
+
+use crate::error::JailError;
+use crate::ids::IdMap;
+use crate::step::Step;
 
 /// Which walls a test took away.
 #[derive(Clone, Debug, Default)]
@@ -41,5 +47,78 @@ impl Weaken {
     #[must_use]
     pub const fn keeps(&self, _wall: Wall) -> bool {
         true
+    }
+}
+
+#[cfg(feature = "weaken")]
+impl Weaken {
+    /// What is built instead.
+    pub(crate) fn spec<'a>(&self, spec: &'a SandboxSpec) -> Cow<'a, SandboxSpec> {
+        if self.keeps(Wall::NestedNamespaces) {
+            return Cow::Borrowed(spec);
+        }
+        Cow::Owned(SandboxSpec { nesting: policy::Nesting::Open, ..spec.clone() })
+    }
+
+    /// Ids inside become ids of the host.
+    pub(crate) fn ids(&self, ids: IdMap) -> IdMap {
+        match ids {
+            IdMap::Range { lock, .. } if !self.keeps(Wall::UserNamespace) => IdMap::Range { first: 0, lock },
+            ids => ids,
+        }
+    }
+
+    /// Words for init, which puts some of the walls around each process itself.
+    pub(crate) fn init_arguments(&self) -> Vec<String> {
+        self.walls.iter().flat_map(|wall| ["--weaken".to_owned(), wall.name().to_owned()]).collect()
+    }
+
+    /// The host's own tree and processes become visible, and setuid counts in the owner's directories.
+    pub(crate) fn root(&self, steps: &mut Vec<Step>) -> Result<(), JailError> {
+        use std::path::Path;
+
+        use crate::step::{Bound, Owner, host_path, inside};
+        let host = |source: &str, path: &str| -> Result<Step, JailError> {
+            let (source, path) = (host_path(Path::new(source))?, inside(Path::new(path))?);
+            Ok(Step::Bind { source, path, bound: Bound::ReadWrite })
+        };
+        if !self.keeps(Wall::MountNamespace) {
+            let path = inside(Path::new("/host"))?;
+            steps.push(Step::Directory { path, mode: 0o755, owner: Owner::Builder });
+            steps.push(host("/", "/host")?);
+        }
+        for step in steps {
+            match step {
+                // A new /proc is only to be had for a pid namespace of one's own.
+                Step::FileSystem { kind, .. } if *kind == c"proc" && !self.keeps(Wall::PidNamespace) => {
+                    *step = host("/proc", "/proc")?;
+                }
+                Step::Bind { bound: bound @ Bound::ReadWrite, .. } if !self.keeps(Wall::NoNewPrivileges) => {
+                    *bound = Bound::Unsealed;
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(not(feature = "weaken"))]
+#[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "with the feature it is asked")]
+impl Weaken {
+    pub(crate) const fn spec<'a>(&self, spec: &'a SandboxSpec) -> Cow<'a, SandboxSpec> {
+        Cow::Borrowed(spec)
+    }
+
+    pub(crate) fn ids(&self, ids: IdMap) -> IdMap {
+        ids
+    }
+
+    pub(crate) const fn init_arguments(&self) -> Vec<String> {
+        Vec::new()
+    }
+
+    pub(crate) const fn root(&self, _steps: &mut Vec<Step>) -> Result<(), JailError> {
+        Ok(())
     }
 }

@@ -27,7 +27,9 @@ impl KeeperError {
         let hint = match self {
             Self::Jail(error) => error.hint(),
             Self::File { .. } => Some("check that the runtime directory can be written".to_owned()),
-            Self::Unconfined => Some("run `agentbox doctor` to see which wall this machine refuses".to_owned()),
+            Self::Unconfined => {
+                Some("run `agentbox doctor` to see which wall this machine refuses".to_owned())
+            }
             Self::Order(_) | Self::Supervisor(_) | Self::Watch(_) => None,
         };
         Problem::new(self, hint)

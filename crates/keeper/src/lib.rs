@@ -24,6 +24,8 @@ use sandbox::Sandbox;
 #[must_use]
 pub fn main() -> ExitCode {
     let _ = rustix::thread::set_name(c"agentbox-keeper");
+    // First of all: what the caller had open is nobody's here, least of all the supervisor's.
+    sandbox::drop_descriptors();
     // Away from the caller's terminal: a Ctrl-C there is for the command, and the sandbox outlives a hang-up.
     let _ = rustix::process::setsid();
     let Ok(engine) = rustix::io::dup(rustix::stdio::stdin()) else { return ExitCode::FAILURE };

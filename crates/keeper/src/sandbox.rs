@@ -123,6 +123,13 @@ pub(crate) fn make_directory(path: &Path) -> Result<(), KeeperError> {
     }
 }
 
+/// Closes what was inherited besides the three streams.
+pub(crate) fn drop_descriptors() {
+    if weakened().keeps(Wall::Descriptors) {
+        jail::drop_inherited_descriptors();
+    }
+}
+
 #[cfg(feature = "weaken")]
 fn weakened() -> Weaken {
     Weaken::from_environment()

@@ -90,12 +90,15 @@ impl<'a> Launch<'a> {
         reset_signals().map_err(at(Step::Fork))?;
         if self.weaken.keeps(Wall::Capabilities) {
             drop_bounding_set().map_err(at(Step::Walls))?;
-        }
-        self.become_user().map_err(at(Step::User))?;
-        if self.weaken.keeps(Wall::Capabilities) {
+            self.become_user().map_err(at(Step::User))?;
             drop_capabilities().map_err(at(Step::Walls))?;
+        } else {
+            self.become_user_with_capabilities().map_err(at(Step::User))?;
         }
-        call(libc::SYS_prctl, [libc::PR_SET_NO_NEW_PRIVS as usize, 1, 0, 0, 0]).map_err(at(Step::Walls))?;
+        if self.weaken.keeps(Wall::NoNewPrivileges) {
+            call(libc::SYS_prctl, [libc::PR_SET_NO_NEW_PRIVS as usize, 1, 0, 0, 0])
+                .map_err(at(Step::Walls))?;
+        }
         call(libc::SYS_umask, [0o022, 0, 0, 0, 0]).map_err(at(Step::Walls))?;
         call(libc::SYS_chdir, [address(self.plan.workdir.as_ptr()), 0, 0, 0, 0])
             .map_err(at(Step::Workdir))?;
@@ -132,6 +135,30 @@ impl<'a> Launch<'a> {
         let uid = uid as usize;
         call(libc::SYS_setresuid, [uid, uid, uid, 0, 0])?;
         Ok(())
+    }
+
+    /// For the negative controls: another user with every capability that init has.
+    #[cfg(feature = "weaken")]
+    fn become_user_with_capabilities(&self) -> Result<(), c_int> {
+        let prctl = |option: c_int, arguments: [usize; 2]| {
+            call(libc::SYS_prctl, [option as usize, arguments[0], arguments[1], 0, 0])
+        };
+        prctl(libc::PR_SET_KEEPCAPS, [1, 0])?;
+        self.become_user()?;
+        let header = [CAPABILITY_VERSION, 0];
+        let mut sets = [0_u32; 6];
+        call(libc::SYS_capget, [address(&header), (&raw mut sets).expose_provenance(), 0, 0, 0])?;
+        (sets[0], sets[2], sets[3], sets[5]) = (sets[1], sets[1], sets[4], sets[4]);
+        call(libc::SYS_capset, [address(&header), address(&sets), 0, 0, 0])?;
+        for capability in 0..u64::BITS as usize {
+            let _ = prctl(libc::PR_CAP_AMBIENT, [libc::PR_CAP_AMBIENT_RAISE as usize, capability]);
+        }
+        Ok(())
+    }
+
+    #[cfg(not(feature = "weaken"))]
+    fn become_user_with_capabilities(&self) -> Result<(), c_int> {
+        self.become_user()
     }
 
     /// Tries the candidates as execvp does, except that what is not a program is never given to a shell.

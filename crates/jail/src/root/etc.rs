@@ -63,10 +63,8 @@ pub(super) fn steps(host: &Path, spec: &SandboxSpec) -> Result<Vec<Step>, JailEr
         let path = inside(&Path::new("/etc").join(&name))?;
         if metadata.is_symlink() {
             // A link stays a link: where it leads outside of what is listed, it dangles.
-            let target = fs::read_link(&source).map_err(|source| JailError::File {
-                path: Path::new("/etc").join(&name),
-                source,
-            })?;
+            let target = fs::read_link(&source)
+                .map_err(|source| JailError::File { path: Path::new("/etc").join(&name), source })?;
             steps.push(Step::Symlink { target: host_path(&target)?, path });
         } else if metadata.is_dir() {
             steps.push(Step::Directory { path: path.clone(), mode: 0o755, owner: Owner::Builder });

@@ -71,24 +71,34 @@ pub(crate) fn plan(spec: &SandboxSpec, ids: &IdMap, sources: &Sources<'_>) -> Re
     }
     let planned = mounts.finish();
     steps.extend(planned.steps);
-    Ok(PlannedRoot {
-        steps,
-        covered_sockets: planned.covered_sockets,
-        writable_mounts: planned.writable,
-    })
+    Ok(PlannedRoot { steps, covered_sockets: planned.covered_sockets, writable_mounts: planned.writable })
 }
 
 /// The directories that everything else is put into.
 fn skeleton(spec: &SandboxSpec, ids: &IdMap) -> Result<Vec<Step>, JailError> {
-    let agent = if ids.has_root() {
-        Owner::Agent { uid: spec.user.uid, gid: spec.user.gid }
-    } else {
-        Owner::Builder
-    };
+    let agent =
+        if ids.has_root() { Owner::Agent { uid: spec.user.uid, gid: spec.user.gid } } else { Owner::Builder };
     let fixed = [
-        "/.agentbox", "/.agentbox/empty", "/dev", "/dev/pts", "/etc", "/home", "/mnt", "/mnt/user-data", "/proc",
-        "/run", "/sys", "/sys/devices", "/sys/devices/system", "/sys/devices/system/cpu", "/sys/fs",
-        "/sys/fs/cgroup", "/usr", "/var", "/opt", "/srv",
+        "/.agentbox",
+        "/.agentbox/empty",
+        "/dev",
+        "/dev/pts",
+        "/etc",
+        "/home",
+        "/mnt",
+        "/mnt/user-data",
+        "/proc",
+        "/run",
+        "/sys",
+        "/sys/devices",
+        "/sys/devices/system",
+        "/sys/devices/system/cpu",
+        "/sys/fs",
+        "/sys/fs/cgroup",
+        "/usr",
+        "/var",
+        "/opt",
+        "/srv",
     ];
     let fixed = fixed.iter().map(|path| (*path, 0o755, Owner::Builder));
     let writable = WRITABLE.iter().map(|path| match *path {

@@ -3,10 +3,10 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use policy::{Access, Mount, SandboxPath, forbidden_source, forbidden_target};
+use policy::{Access, Mount, MountError, SandboxPath, forbidden_source, forbidden_target};
 
 use crate::error::JailError;
 use crate::idmap;
@@ -42,7 +42,7 @@ impl<'host> Mounts<'host> {
 
     /// A tool chain shows at its own path.
     pub(super) fn add_tool(&mut self, tree: &Path) -> Result<(), JailError> {
-        let target = SandboxPath::new(tree).map_err(policy::MountError::from)?;
+        let target = SandboxPath::new(tree).map_err(MountError::from)?;
         self.add(&Mount { source: tree.to_owned(), target, access: Access::ReadOnly })
     }
 
@@ -54,6 +54,10 @@ impl<'host> Mounts<'host> {
             forbidden_source(&source, self.sources.own).or_else(|| forbidden_target(&mount.target))
         {
             return Err(error.into());
+        }
+        if metadata.file_type().is_socket() {
+            let path = source.display().to_string().escape_debug().to_string();
+            return Err(MountError::ForbiddenSource { path, protected: "a socket".to_owned() }.into());
         }
         let found = if metadata.is_dir() { search(&source)? } else { Found::default() };
         let target = mount.target.as_path();
@@ -71,6 +75,14 @@ impl<'host> Mounts<'host> {
                 Step::Bind { source: host_path(&source)?, path: inside(target)?, bound }
             }
         });
+        for directory in found.closed {
+            let path = inside(&target.join(directory))?;
+            self.steps.push(Step::Again {
+                source: inside(Path::new("/.agentbox/empty"))?,
+                path,
+                flags: SEALED,
+            });
+        }
         for socket in found.sockets {
             let path = inside(&target.join(&socket))?;
             self.steps.push(Step::Again { source: inside(Path::new("/dev/null"))?, path, flags: 0 });

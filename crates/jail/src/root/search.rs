@@ -16,10 +16,12 @@ const LIMIT: usize = 2_000_000;
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Found {
     pub(super) sockets: Vec<PathBuf>,
+    /// Directories that cannot be looked into, though they may be passed through, or be opened by their owner.
+    pub(super) closed: Vec<PathBuf>,
     pub(super) repositories: Vec<PathBuf>,
 }
 
-/// Searches the whole tree, links not followed. Directories that cannot be read cannot be read inside either.
+/// Searches the whole tree, links not followed.
 pub(super) fn search(tree: &Path) -> Result<Found, JailError> {
     search_up_to(tree, LIMIT)
 }
@@ -31,7 +33,12 @@ fn search_up_to(tree: &Path, limit: usize) -> Result<Found, JailError> {
     while let Some(directory) = waiting.pop() {
         let entries = match fs::read_dir(tree.join(&directory)) {
             Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => continue,
+            Err(error)
+                if error.kind() == io::ErrorKind::PermissionDenied && !directory.as_os_str().is_empty() =>
+            {
+                found.closed.push(directory);
+                continue;
+            }
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
             Err(source) => return Err(JailError::Source { path: tree.join(directory), source }),
         };
