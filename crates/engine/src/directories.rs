@@ -53,11 +53,20 @@ impl Directories {
         self.runtime.join("id-ranges")
     }
 
-    /// Directories that no sandbox may ever see.
+    /// Directories that no sandbox may ever see, by where they really are.
     #[must_use]
     pub fn own(&self) -> Vec<PathBuf> {
-        vec![self.runtime.clone(), self.state.clone()]
+        vec![resolve(&self.runtime), resolve(&self.state)]
     }
+}
+
+/// Follows links as far as the path exists.
+fn resolve(path: &Path) -> PathBuf {
+    let real = |ancestor: &Path| {
+        let rest = path.strip_prefix(ancestor).ok()?;
+        Some(fs::canonicalize(ancestor).ok()?.join(rest))
+    };
+    path.ancestors().find_map(real).unwrap_or_else(|| path.to_owned())
 }
 
 /// Makes a directory for the caller alone. One that is there already must be the caller's: a name in /tmp
