@@ -4,13 +4,12 @@
 use std::fs;
 use std::io::Write as _;
 use std::os::unix::process::CommandExt as _;
-use std::path::Path;
 use std::process::{Command, ExitCode};
 
 use crate::sys::{Outcome, call, report, text};
 
-pub(crate) fn run(directory: &str, uid: &str, action: &[&str]) -> ExitCode {
-    if let Err(error) = jail::confine(Path::new(directory), uid.parse().ok()) {
+pub(crate) fn run(uid: &str, action: &[&str]) -> ExitCode {
+    if let Err(error) = jail::confine(uid.parse().ok()) {
         println!("unconfined {error}: {:?}", std::error::Error::source(&error));
         return ExitCode::FAILURE;
     }
@@ -41,7 +40,7 @@ fn attempt(action: &[&str]) -> Outcome {
             call(libc::SYS_ptrace, &[libc::PTRACE_SEIZE as usize, pid.parse().expect("a pid"), 0, 0])
         }
         ["datagram", path] => datagram(path),
-        ["mount"] => call(libc::SYS_mount, &[text("tmpfs"), text("/supervisor"), text("tmpfs"), 0, 0]),
+        ["mount"] => call(libc::SYS_mount, &[text("tmpfs"), text("/etc"), text("tmpfs"), 0, 0]),
         ["fork"] => call(libc::SYS_clone, &[libc::SIGCHLD as usize, 0, 0, 0, 0]),
         _ => panic!("no such attempt: {action:?}"),
     }

@@ -46,7 +46,7 @@ fn main() -> ExitCode {
         ["syscalls"] => syscalls::attempt(),
         ["terminal"] => terminal::attempt(),
         ["outer", answers, "--", ref command @ ..] => return outer::run(answers, command),
-        ["confine", directory, uid, ref action @ ..] => return confine::run(directory, uid, action),
+        ["confine", uid, ref action @ ..] => return confine::run(uid, action),
         _ => {
             eprintln!("probe: unknown command {words:?}");
             return ExitCode::from(2);

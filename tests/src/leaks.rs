@@ -109,7 +109,7 @@ fn entries(directory: &Path) -> Vec<PathBuf> {
 
 /// A sandbox whose lock can be taken has no keeper any more.
 fn is_dead(runtime: &Path) -> bool {
-    let lock = File::open(runtime.join("lock"));
+    let lock = File::open(runtime);
     runtime.exists() && lock.is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockShared).is_ok())
 }
 

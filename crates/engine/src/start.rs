@@ -1,6 +1,7 @@
 //! Starts a sandbox: its runtime directory and lock, a keeper, and the first client's connection.
 
 use std::fs::{self, DirBuilder, File};
+use std::io;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::net::UnixStream;
@@ -9,12 +10,11 @@ use std::process::{Child, Command, Stdio};
 
 use handover::{HandoverError, KeeperEvent, KeeperOrder};
 use policy::{SandboxId, SandboxSpec};
-use rustix::fs::{FlockOperation, flock};
 use tokio::io::AsyncReadExt as _;
 
 use crate::directories::Directories;
 use crate::error::EngineError;
-use crate::reconcile::{self, LOCK_FILE, NEW_PREFIX};
+use crate::reconcile;
 use crate::scope;
 
 /// The largest event of a keeper's.
@@ -90,18 +90,21 @@ impl Engine {
         Ok(Starting { client, events: Events { socket, keeper } })
     }
 
-    /// Makes and locks the sandbox's runtime directory; under its own name only once it is locked.
+    /// Makes and locks the sandbox's runtime directory. Between the two, another command may take it for a dead
+    /// one's and remove it; then it is made once more.
     fn make_runtime(&self, id: &SandboxId) -> Result<(PathBuf, File), EngineError> {
-        let sandboxes = self.directories.sandboxes();
-        let new = sandboxes.join(format!("{NEW_PREFIX}{id}"));
-        let unusable = |source| EngineError::File { path: new.clone(), source };
-        let _making = reconcile::lock_making(&sandboxes).map_err(unusable)?;
-        DirBuilder::new().mode(0o700).create(&new).map_err(unusable)?;
-        let lock = File::create(new.join(LOCK_FILE)).map_err(unusable)?;
-        flock(&lock, FlockOperation::NonBlockingLockExclusive).map_err(|errno| unusable(errno.into()))?;
-        let runtime = sandboxes.join(id.as_str());
-        fs::rename(&new, &runtime).map_err(unusable)?;
-        Ok((runtime, lock))
+        const TRIES: usize = 10;
+        let runtime = self.directories.sandboxes().join(id.as_str());
+        for _ in 0..TRIES {
+            let made = DirBuilder::new().mode(0o700).create(&runtime);
+            made.map_err(|source| EngineError::File { path: runtime.clone(), source })?;
+            if let Ok(lock) = reconcile::lock(&runtime)
+                && runtime.exists()
+            {
+                return Ok((runtime, lock));
+            }
+        }
+        Err(EngineError::File { path: runtime, source: io::ErrorKind::ResourceBusy.into() })
     }
 
     /// Starts a keeper with nothing but its socket: no variable, no descriptor, no terminal of the caller's.

@@ -29,8 +29,6 @@ pub struct KeeperOrder {
 /// socket, and the first client's connection.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct SupervisorOrder {
-    /// The directory that is all it may write to.
-    pub directory: PathBuf,
     /// The host id that it changes to, where there is one for it.
     pub uid: Option<u32>,
 }

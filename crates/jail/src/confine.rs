@@ -1,5 +1,5 @@
-//! The walls around the supervisor: it parses what the sandbox sends, so it has an empty root with its own
-//! directory in it, no capability, no way to run a program or to reach a socket of the host's, and as root a
+//! The walls around the supervisor: it parses what the sandbox sends, so it has an empty root that it cannot
+//! write to, no capability, no way to run a program or to reach a socket of the host's, and as root a
 //! host id that nothing else has.
 
 use std::ffi::{CStr, CString};
@@ -13,11 +13,8 @@ use landlock::{
 };
 
 use crate::seccomp::{self, Architecture, Filter};
-use crate::step::{Bound, Owner, Step, host_path};
+use crate::step::{Bound, Step};
 use crate::sys::{self, Errno};
-
-/// Where the supervisor finds its own directory afterwards.
-pub const SUPERVISOR_DIRECTORY: &str = "/supervisor";
 
 /// Files of the host that it may read, for dialling out by name.
 const READABLE: [&str; 2] = ["etc/resolv.conf", "etc/hosts"];
@@ -38,15 +35,11 @@ pub enum ConfineError {
     Landlock(#[from] RulesetError),
 }
 
-/// Confines the calling process, which must have one thread, for good. `directory` becomes
-/// [`SUPERVISOR_DIRECTORY`]; all else of the host's files is gone afterwards.
-pub fn confine(directory: &Path, uid: Option<u32>) -> Result<(), ConfineError> {
+/// Confines the calling process, which must have one thread, for good: no file of the host's but those for
+/// dialling out is there afterwards, and none at all to write to.
+pub fn confine(uid: Option<u32>) -> Result<(), ConfineError> {
     let at = |step| move |errno: Errno| ConfineError::Step { step, source: errno.into() };
-    let nul = |_| ConfineError::Step { step: "its directory", source: io::ErrorKind::InvalidInput.into() };
-
     sys::clear_umask().map_err(at("set its umask"))?;
-    // The working directory moves along into the new mount namespace, so no path has to be walked as nobody.
-    sys::change_directory(&host_path(directory).map_err(nul)?).map_err(at("enter its directory"))?;
     if let Some(uid) = uid {
         sys::set_groups(&[])
             .and_then(|()| sys::set_group(uid))
@@ -77,36 +70,29 @@ pub fn confine(directory: &Path, uid: Option<u32>) -> Result<(), ConfineError> {
     seccomp::install(&filter).map_err(|errno| at("install its filter")(Errno(errno)))
 }
 
-/// An empty read-only root with the supervisor's own directory and the files for dialling out.
+/// An empty read-only root with the files for dialling out.
 fn leave_the_host() -> Result<(), Errno> {
     let flags = libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
     sys::mount(c"none", c"/", None, libc::MS_REC | libc::MS_PRIVATE, None)?;
-    match sys::make_directory(c"root", 0o700) {
-        Ok(()) | Err(Errno(libc::EEXIST)) => {}
-        Err(errno) => return Err(errno),
-    }
-    sys::mount(c"agentbox", c"root", Some(c"tmpfs"), flags, Some(c"mode=0755,size=65536"))?;
-    let directory = |path: CString| Step::Directory { path, mode: 0o755, owner: Owner::Builder };
-    directory(c"root/supervisor".into()).run()?;
-    directory(c"root/etc".into()).run()?;
-    sys::mount(c".", c"root/supervisor", None, libc::MS_BIND, None)?;
-    let sealed = libc::MS_REMOUNT | libc::MS_BIND | flags;
-    sys::mount(c"none", c"root/supervisor", None, sealed, None)?;
+    // Any directory serves to mount the new root on, and /proc is there on every machine.
+    sys::mount(c"agentbox", c"/proc", Some(c"tmpfs"), flags, Some(c"mode=0755,size=65536"))?;
+    sys::change_directory(c"/proc")?;
+    sys::make_directory(c"etc", 0o755)?;
     for name in READABLE {
         let nul = |_| Errno(libc::EINVAL);
         let source = CString::new(format!("/{name}")).map_err(nul)?;
-        let path = CString::new(format!("root/{name}")).map_err(nul)?;
+        let path = CString::new(name).map_err(nul)?;
         if !Path::new("/").join(name).exists() {
             continue;
         }
         Step::File { path: path.clone(), contents: Vec::new() }.run()?;
         Step::Bind { source, path, bound: Bound::ReadOnly }.run()?;
     }
-    sys::change_directory(c"root")?;
     sys::pivot_root(c".", c".")?;
     sys::unmount_detached(c".")?;
     sys::change_directory(c"/")?;
-    sys::mount(c"none", c"/", None, sealed | libc::MS_RDONLY, None)
+    let sealed = libc::MS_REMOUNT | libc::MS_BIND | libc::MS_RDONLY | flags;
+    sys::mount(c"none", c"/", None, sealed, None)
 }
 
 fn drop_every_capability() -> Result<(), Errno> {
@@ -128,7 +114,6 @@ fn restrict_files() -> Result<(), ConfineError> {
         .set_compatibility(CompatLevel::BestEffort)
         .handle_access(all)?
         .create()?
-        .add_rule(PathBeneath::new(handle(c"/supervisor")?, all & !AccessFs::Execute))?
         .add_rule(PathBeneath::new(handle(c"/etc")?, AccessFs::ReadFile | AccessFs::ReadDir))?
         .restrict_self()?;
     Ok(())

@@ -22,7 +22,7 @@ mod sys;
 mod weaken;
 
 pub use cgroup::{Cgroup, Controller, Hierarchies, remove_directories};
-pub use confine::{ConfineError, SUPERVISOR_DIRECTORY, confine};
+pub use confine::{ConfineError, confine};
 pub use error::JailError;
 pub use ids::{IdMap, SubordinateRange};
 pub use launch::{Jailed, Streams, launch};

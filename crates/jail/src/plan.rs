@@ -23,7 +23,7 @@ const FILES_PER_MEBIBYTE: u64 = 256;
 pub struct Site<'host> {
     /// The static file that becomes PID 1.
     pub init: &'host Path,
-    /// An empty directory, ours, on which the new root is put together.
+    /// A directory of ours, on which the new root is put together; inside the walls it is covered by it.
     pub staging: &'host Path,
     /// The caller's home directory.
     pub home: Option<&'host Path>,

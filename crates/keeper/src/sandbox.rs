@@ -1,7 +1,7 @@
 //! A sandbox that is being started: its cgroups, ids and plan, the cloned builder and the supervisor.
 
 use std::fs;
-use std::io::{self, Write as _};
+use std::io::Write as _;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -27,7 +27,8 @@ impl Sandbox {
         let plan = plan(order, weaken)?;
         let socket = |source| KeeperError::Watch(source);
         let (channel, inner) = UnixStream::pair().map_err(socket)?;
-        let log = open_log(&order.runtime)?;
+        // Init has nothing to say but its exit code; what is on its stderr could come from anywhere.
+        let log = fs::File::options().write(true).open("/dev/null").map_err(KeeperError::Watch)?;
 
         // The builder works on the other processor while this one goes on.
         let mut jailed = jail::launch(&plan, &Streams { channel: inner.as_fd(), log: log.as_fd() })?;
@@ -53,11 +54,9 @@ impl Sandbox {
 fn plan(order: &KeeperOrder, weaken: Weaken) -> Result<Plan, KeeperError> {
     let mut report = Report::default();
     let ids = IdMap::choose(&order.id_ranges, &mut report)?;
-    let staging = order.runtime.join("staging");
-    make_directory(&staging)?;
     let cgroup = if weaken.keeps(Wall::MemoryLimit) { limit(order, &mut report)? } else { None };
     let own: Vec<&Path> = order.own.iter().map(AsRef::as_ref).collect();
-    let site = Site { init: &order.init, staging: &staging, home: order.home.as_deref(), own: &own };
+    let site = Site { init: &order.init, staging: &order.runtime, home: order.home.as_deref(), own: &own };
     Ok(Plan::new(&order.spec, &site, Granted { ids, cgroup, report }, weaken)?)
 }
 
@@ -103,23 +102,6 @@ pub(crate) fn remove_cgroup(plan: &Plan) {
     if let Some(cgroup) = plan.cgroup() {
         // What could not be removed now stands in the note and goes with the runtime directory.
         let _ = cgroup.remove();
-    }
-}
-
-/// Init has no other way to say why it ended at once than its stderr.
-fn open_log(runtime: &Path) -> Result<fs::File, KeeperError> {
-    let path = runtime.join("init.log");
-    fs::File::options()
-        .append(true)
-        .create(true)
-        .open(&path)
-        .map_err(|source| KeeperError::File { path, source })
-}
-
-pub(crate) fn make_directory(path: &Path) -> Result<(), KeeperError> {
-    match fs::create_dir(path) {
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        made => made.map_err(|source| KeeperError::File { path: path.to_owned(), source }),
     }
 }
 

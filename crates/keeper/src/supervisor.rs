@@ -3,7 +3,6 @@
 use std::io::{self, Read as _, Write as _};
 use std::net::Shutdown;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
-use std::os::unix::fs::chown;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::process::{Child, Command, Stdio};
 
@@ -13,7 +12,6 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
 use crate::error::KeeperError;
-use crate::sandbox::make_directory;
 
 /// How long the supervisor may take to end by itself.
 const LAST_WORDS: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
@@ -32,13 +30,6 @@ impl Supervisor {
         channel: UnixStream,
         client: OwnedFd,
     ) -> Result<Self, KeeperError> {
-        let directory = order.runtime.join("supervisor");
-        make_directory(&directory)?;
-        let uid = ids.supervisor_id();
-        if uid.is_some() {
-            chown(&directory, uid, uid)
-                .map_err(|source| KeeperError::File { path: directory.clone(), source })?;
-        }
         let path = order.runtime.join("control.sock");
         let listener = UnixListener::bind(&path).map_err(|source| KeeperError::File { path, source })?;
         let (socket, inner) = UnixStream::pair().map_err(KeeperError::Supervisor)?;
@@ -53,7 +44,7 @@ impl Supervisor {
         let pid = Pid::from_child(&child);
         let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|e| KeeperError::Supervisor(e.into()))?;
         let supervisor = Self { child, pidfd, socket };
-        let orders = SupervisorOrder { directory, uid };
+        let orders = SupervisorOrder { uid: ids.supervisor_id() };
         handover::send(&supervisor.socket, &orders, &[channel.as_fd(), listener.as_fd(), client.as_fd()])?;
         Ok(supervisor)
     }

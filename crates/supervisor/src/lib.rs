@@ -49,7 +49,7 @@ pub fn main() -> ExitCode {
 fn supervise() -> Result<(), SupervisorError> {
     let keeper = UnixStream::from(rustix::io::dup(rustix::stdio::stdin()).map_err(std::io::Error::from)?);
     let (order, descriptors) = handover::receive::<SupervisorOrder, 3>(&keeper)?;
-    jail::confine(&order.directory, order.uid)?;
+    jail::confine(order.uid)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     runtime.block_on(serve(keeper, descriptors))
 }
