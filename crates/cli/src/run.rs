@@ -8,6 +8,7 @@ use std::process::ExitCode;
 use engine::{Engine, Events, KeeperEvent, Starting, find_outside};
 use policy::SandboxSpec;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::oneshot;
 use wire::{
     Ask, Channel, Event, ExecEvent, ExecInput, Exited, Failed, LaneReceiver, LaneSender, Request, Side, Step,
     Tell, VERSION,
@@ -43,12 +44,17 @@ pub(crate) fn run(run: Run) -> Result<ExitCode, Failure> {
 async fn attach(engine: &Engine, settings: Settings) -> Result<ExitCode, Failure> {
     let Settings { spec, command, report } = settings;
     let signals = Signals::listen()?;
-    let Starting { client, events } = engine.start(spec.clone())?;
-    let keeper = tokio::spawn(follow(events, report));
+    let (walls, standing) = oneshot::channel();
+    let Starting { client, events } = engine.start(spec.clone()).inspect_err(|_| engine.reconcile())?;
+    let keeper = tokio::spawn(follow(events, report, walls));
     // While the walls go up, what killed keepers left is cleaned up.
     engine.reconcile();
 
     let exec = command.exec(&spec);
+    if command.terminal.is_some() {
+        // The report comes before the command has the screen, and on a terminal that still starts its lines.
+        let _ = standing.await;
+    }
     let raw = command.terminal.and_then(|_| RawMode::enter());
     let ended =
         converse(client, Request { version: VERSION, ask: Some(Ask::Exec(exec)) }, signals, raw.as_ref());
@@ -82,13 +88,16 @@ enum Ended {
     Lost,
 }
 
-/// Prints what the keeper reports; done when nothing is left of the sandbox.
-async fn follow(mut events: Events, reporting: Reporting) -> Result<(), Failure> {
+/// Prints what the keeper reports; done when nothing is left of the sandbox. `walls` is answered or dropped once
+/// it is known whether they stand.
+async fn follow(mut events: Events, reporting: Reporting, walls: oneshot::Sender<()>) -> Result<(), Failure> {
+    let mut walls = Some(walls);
     let mut outcome = Err(Failure::new("the keeper ended without a word"));
     while let Some(event) = events.next().await? {
         match event {
             KeeperEvent::Ready { report, covered_sockets, .. } => {
                 print_report(&report, &covered_sockets, reporting);
+                let _ = walls.take().map(|walls| walls.send(()));
             }
             KeeperEvent::Failed(problem) => outcome = Err(problem.into()),
             KeeperEvent::Ended { leftover: None } => outcome = Ok(()),
@@ -128,7 +137,10 @@ async fn converse(
     // A command whose stdout nobody reads any more is ended, not waited for: it may go on writing for ever.
     let stdout =
         async { stdio::pump_output(output.receiver, Target::Stdout).await.map_err(Ended::OutputBroken) };
-    let stderr = async { Ok(drop(stdio::pump_output(error.receiver, Target::Stderr).await)) };
+    let stderr = async {
+        let _ = stdio::pump_output(error.receiver, Target::Stderr).await;
+        Ok(())
+    };
     let ended = tokio::select! {
         ended = async { tokio::try_join!(heard, stdout, stderr) } => match ended {
             Ok((ended, (), ())) => ended,

@@ -7,6 +7,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
 use handover::{HandoverError, KeeperEvent, KeeperOrder};
 use policy::{SandboxId, SandboxSpec};
@@ -93,16 +94,20 @@ impl Engine {
     /// Makes and locks the sandbox's runtime directory. Between the two, another command may take it for a dead
     /// one's and remove it; then it is made once more.
     fn make_runtime(&self, id: &SandboxId) -> Result<(PathBuf, File), EngineError> {
-        const TRIES: usize = 10;
+        const TRIES: usize = 100;
         let runtime = self.directories.sandboxes().join(id.as_str());
         for _ in 0..TRIES {
-            let made = DirBuilder::new().mode(0o700).create(&runtime);
-            made.map_err(|source| EngineError::File { path: runtime.clone(), source })?;
+            match DirBuilder::new().mode(0o700).create(&runtime) {
+                // The other command has locked it and is about to remove it.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => made.map_err(|source| EngineError::File { path: runtime.clone(), source })?,
+            }
             if let Ok(lock) = reconcile::lock(&runtime)
                 && runtime.exists()
             {
                 return Ok((runtime, lock));
             }
+            std::thread::sleep(Duration::from_millis(1));
         }
         Err(EngineError::File { path: runtime, source: io::ErrorKind::ResourceBusy.into() })
     }
