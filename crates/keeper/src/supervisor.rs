@@ -16,6 +16,9 @@ use crate::error::KeeperError;
 /// How long the supervisor may take to end by itself.
 const LAST_WORDS: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 
+/// The exit code of a supervisor that gave up.
+const FAILED: i32 = 1;
+
 pub(crate) struct Supervisor {
     child: Child,
     pidfd: OwnedFd,
@@ -56,6 +59,11 @@ impl Supervisor {
     /// Becomes readable when the supervisor has ended.
     pub(crate) fn pidfd(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()
+    }
+
+    /// Whether it has ended because it could not do its work.
+    pub(crate) fn has_failed(&mut self) -> bool {
+        self.child.try_wait().is_ok_and(|ended| ended.is_some_and(|status| status.code() == Some(FAILED)))
     }
 
     /// Becomes readable when it asks for something.

@@ -28,7 +28,8 @@ fn wait_for_walls(sandbox: &mut Sandbox, engine: &UnixStream) -> Result<(), Keep
     wait(&mut descriptors)?;
     let supervisor_ended = !descriptors[1].revents().is_empty();
     sandbox.jailed.outcome(&sandbox.plan)?;
-    if supervisor_ended {
+    // One that has ended well by now has served a command that was over at once.
+    if supervisor_ended && sandbox.supervisor.has_failed() {
         return Err(KeeperError::Unconfined);
     }
     let event = KeeperEvent::Ready {
