@@ -103,7 +103,7 @@ fn build(
     let keeps = |wall| plan.weaken.keeps(wall);
 
     let _ = sys::set_name(c"agentbox-build");
-    sys::clear_umask().map_err(at(Phase::Gate))?;
+    sys::set_umask(0).map_err(at(Phase::Gate))?;
     // Until the keeper has written the id maps, this process is nobody and could own no file.
     wait(ends.gate).map_err(at(Phase::Gate))?;
 

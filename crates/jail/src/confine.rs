@@ -39,7 +39,7 @@ pub enum ConfineError {
 /// dialling out is there afterwards, and none at all to write to.
 pub fn confine(uid: Option<u32>) -> Result<(), ConfineError> {
     let at = |step| move |errno: Errno| ConfineError::Step { step, source: errno.into() };
-    sys::clear_umask().map_err(at("set its umask"))?;
+    sys::set_umask(0).map_err(at("set its umask"))?;
     if let Some(uid) = uid {
         sys::set_groups(&[])
             .and_then(|()| sys::set_group(uid))
@@ -59,6 +59,8 @@ pub fn confine(uid: Option<u32>) -> Result<(), ConfineError> {
     map("/proc/self/gid_map", format!("{gid} {gid} 1"))?;
     map("/proc/self/uid_map", format!("{uid} {uid} 1"))?;
     leave_the_host().map_err(at("leave the host's files"))?;
+    // From here on what it writes is for its owner alone.
+    sys::set_umask(0o077).map_err(at("set its umask"))?;
 
     // After the last change of ids, which would clear it; the keeper's death is also an end-of-file.
     sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64).map_err(at("follow the keeper"))?;

@@ -152,8 +152,8 @@ pub(crate) fn change_owner(path: &CStr, uid: u32, gid: u32) -> Outcome {
 }
 
 /// The umask of whoever called must not decide over the modes of new files.
-pub(crate) fn clear_umask() -> Outcome {
-    raw!(libc::SYS_umask, 0).map(drop)
+pub(crate) fn set_umask(mask: u32) -> Outcome {
+    raw!(libc::SYS_umask, mask).map(drop)
 }
 
 /// An empty file to mount on, in one call.
