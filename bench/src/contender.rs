@@ -37,7 +37,9 @@ impl Contender {
     /// The same namespaces and a comparable root, as its manual page shows it.
     pub(crate) fn bubblewrap() -> Self {
         let mut argv: Vec<String> =
-            ["bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/usr", "/usr"].map(str::to_owned).into();
+            ["bwrap", "--unshare-all", "--die-with-parent", "--ro-bind", "/usr", "/usr"]
+                .map(str::to_owned)
+                .into();
         for (target, path) in [("usr/bin", "/bin"), ("usr/lib", "/lib"), ("usr/lib64", "/lib64")] {
             argv.extend(["--symlink", target, path].map(str::to_owned));
         }

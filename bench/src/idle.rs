@@ -25,7 +25,8 @@ pub(crate) fn measure(who: &str, effort: Effort) -> Result<Line> {
     }
     let sums = sums_by_role()?;
     processes.into_iter().try_for_each(end)?;
-    let each = |role: &str| sums.get(role).copied().unwrap_or_default() as f64 / effort.together as f64 / 1024.0;
+    let each =
+        |role: &str| sums.get(role).copied().unwrap_or_default() as f64 / effort.together as f64 / 1024.0;
     let value = each("keeper") + each("supervisor") + each("init");
     let roles = ["keeper", "supervisor", "init"];
     Ok(Line {
@@ -41,12 +42,11 @@ pub(crate) fn measure(who: &str, effort: Effort) -> Result<Line> {
 fn sums_by_role() -> Result<BTreeMap<&'static str, u64>> {
     let mut sums = BTreeMap::new();
     for entry in fs::read_dir("/proc")?.flatten() {
-        let Ok(command) = fs::read(entry.path().join("cmdline")) else { continue };
-        let words: Vec<&[u8]> = command.split(|byte| *byte == 0).collect();
-        let role = match words.as_slice() {
-            [program, b"keeper", ..] if program.ends_with(b"agentbox") => "keeper",
-            [program, b"supervisor", ..] if program.ends_with(b"agentbox") => "supervisor",
-            [b"/.agentbox/init", ..] => "init",
+        let Ok(name) = fs::read_to_string(entry.path().join("comm")) else { continue };
+        let role = match name.trim_end() {
+            "agentbox-keeper" => "keeper",
+            "agentbox-superv" => "supervisor",
+            "init" => "init",
             _ => continue,
         };
         let Ok(rollup) = fs::read_to_string(entry.path().join("smaps_rollup")) else { continue };

@@ -21,9 +21,10 @@ pub(crate) fn measure(effort: Effort) -> Result<Line> {
     // The kernel takes network namespaces apart in its own time.
     std::thread::sleep(Duration::from_secs(2));
     let after = Count::now();
-    let measured = after.named().into_iter().zip(before.named()).map(|((name, after), (_, before))| {
-        (name.to_owned(), format!("{:+}", after as i64 - before as i64))
-    });
+    let measured =
+        after.named().into_iter().zip(before.named()).map(|((name, after), (_, before))| {
+            (name.to_owned(), format!("{:+}", after as i64 - before as i64))
+        });
     let left = after.total() as f64 - before.total() as f64;
     Ok(Line {
         what: format!("left after {} cycles, root", effort.endurance),
@@ -44,7 +45,8 @@ struct Count {
 
 impl Count {
     fn now() -> Self {
-        let processes: Vec<_> = fs::read_dir("/proc").into_iter().flatten().flatten().map(|e| e.path()).collect();
+        let processes: Vec<_> =
+            fs::read_dir("/proc").into_iter().flatten().flatten().map(|e| e.path()).collect();
         let ours = |path: &&std::path::PathBuf| {
             fs::read_to_string(path.join("comm")).is_ok_and(|name| name.starts_with("agentbox"))
         };

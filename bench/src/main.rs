@@ -9,8 +9,8 @@ mod idle;
 mod leaks;
 mod migration;
 mod statistics;
-mod together;
 mod throughput;
+mod together;
 
 use std::path::PathBuf;
 use std::process::{Command, ExitCode, Stdio};

@@ -103,8 +103,11 @@ impl Running {
             move |process: &HostProcess| process.arguments.get(at).is_some_and(|argument| argument == word)
         };
         let cli = self.pid();
-        let keeper = child(cli, &word(1, "keeper"))?;
-        let supervisor = child(keeper, &word(1, "supervisor"))?;
+        // The kernel cuts names off after fifteen letters.
+        let named =
+            |name: &'static str| move |process: &HostProcess| process.name == name[..name.len().min(15)];
+        let keeper = child(cli, &named("agentbox-keeper"))?;
+        let supervisor = child(keeper, &named("agentbox-supervisor"))?;
         let init = child(keeper, &word(0, "/.agentbox/init"))?;
         // A process that has not become its program yet still has init's arguments.
         let started = |process: &HostProcess| !word(0, "/.agentbox/init")(process) && process.state != 'Z';

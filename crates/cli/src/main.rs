@@ -19,12 +19,9 @@ use arguments::{Arguments, Subcommand};
 use failure::Failure;
 
 fn main() -> ExitCode {
-    // The two processes behind a sandbox take their orders over a socket and have no arguments to parse.
-    match std::env::args_os().nth(1).as_ref().and_then(|word| word.to_str()) {
-        Some("keeper") => return keeper::main(),
-        Some("supervisor") => return supervisor::main(),
-        Some("limits-probe") => return engine::doctor::limits_probe(),
-        _ => {}
+    // The process behind a sandbox takes its orders over a socket and has no arguments to parse.
+    if std::env::args_os().nth(1).is_some_and(|word| word == "keeper") {
+        return keeper::main(supervisor::main);
     }
     match Arguments::try_parse() {
         Ok(arguments) => dispatch(arguments).unwrap_or_else(|failure| failure.print()),

@@ -81,7 +81,6 @@ impl Engine {
             runtime,
             id_ranges: self.directories.id_ranges(),
             init: self.init.clone(),
-            program: self.program.clone(),
             home: std::env::var_os("HOME").map(PathBuf::from),
             own: self.directories.own(),
         };

@@ -1,5 +1,5 @@
-//! What one process of ours hands to the next: the engine its order to the keeper, the keeper its order to the
-//! supervisor, and what either may say back. Each list is closed and fits on one screen.
+//! What one process of ours hands to the next: the engine its order to the keeper, the keeper its descriptors
+//! to the supervisor, and what either may say back. Each list is closed and fits on one screen.
 //!
 //! Orders travel from the trusted side to the less trusted one. The only way back from the exposed side is a
 //! [`Plea`]: one byte, so that the keeper parses nothing that hostile bytes could have shaped.
@@ -9,5 +9,5 @@ mod order;
 mod plea;
 
 pub use message::{HandoverError, receive, send};
-pub use order::{KeeperEvent, KeeperOrder, Problem, SupervisorOrder};
+pub use order::{Bequest, KeeperEvent, KeeperOrder, Problem};
 pub use plea::{Answer, Plea};

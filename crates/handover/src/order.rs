@@ -1,5 +1,6 @@
-//! The orders and what the keeper tells of how it went.
+//! The keeper's order, what it leaves to its supervisor, and what it tells of how it went.
 
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
 use policy::{Report, SandboxSpec};
@@ -17,20 +18,25 @@ pub struct KeeperOrder {
     pub id_ranges: PathBuf,
     /// The static file that becomes PID 1.
     pub init: PathBuf,
-    /// The program that becomes the supervisor.
-    pub program: PathBuf,
     /// The caller's home directory.
     pub home: Option<PathBuf>,
     /// Our own directories, which no mount may bring in.
     pub own: Vec<PathBuf>,
 }
 
-/// From the keeper to a new supervisor. With it go three descriptors: the control channel, the listening
-/// socket, and the first client's connection.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct SupervisorOrder {
+/// What the keeper leaves to its supervisor, which is forked from it and keeps nothing else.
+#[derive(Debug)]
+pub struct Bequest {
     /// The host id that it changes to, where there is one for it.
     pub uid: Option<u32>,
+    /// The socket to its keeper.
+    pub keeper: OwnedFd,
+    /// The control channel.
+    pub channel: OwnedFd,
+    /// The socket on which it takes clients.
+    pub listener: OwnedFd,
+    /// The first client's connection.
+    pub client: OwnedFd,
 }
 
 /// From the keeper to the engine.
@@ -46,7 +52,7 @@ pub enum KeeperEvent {
         /// Init's process id on the host.
         init: i32,
         /// The supervisor's.
-        supervisor: u32,
+        supervisor: i32,
     },
     /// Nothing was started, and nothing is left.
     Failed(Problem),

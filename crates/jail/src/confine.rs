@@ -12,7 +12,8 @@ use landlock::{
     RulesetCreatedAttr as _, RulesetError,
 };
 
-use crate::seccomp::{self, Architecture, Filter};
+use crate::filters;
+use crate::seccomp;
 use crate::step::{Bound, Step};
 use crate::sys::{self, Errno};
 
@@ -68,8 +69,7 @@ pub fn confine(uid: Option<u32>) -> Result<(), ConfineError> {
     drop_every_capability().map_err(at("drop its capabilities"))?;
     sys::prctl(libc::PR_SET_NO_NEW_PRIVS, 1).map_err(at("give up new privileges"))?;
     restrict_files()?;
-    let filter = Filter::for_supervisor(Architecture::NATIVE);
-    seccomp::install(&filter).map_err(|errno| at("install its filter")(Errno(errno)))
+    seccomp::install(&filters::supervisor()).map_err(|errno| at("install its filter")(Errno(errno)))
 }
 
 /// An empty read-only root with the files for dialling out.

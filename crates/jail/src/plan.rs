@@ -7,9 +7,10 @@ use policy::{Isolation, Nesting, Report, SandboxSpec, Wall};
 
 use crate::cgroup::Cgroup;
 use crate::error::JailError;
+use crate::filters;
 use crate::ids::IdMap;
 use crate::root::{self, INIT_PATH, Sources, WRITABLE};
-use crate::seccomp::{Architecture, Filter, Program};
+use crate::seccomp::Program;
 use crate::step::{Step, host_path};
 use crate::sys;
 use crate::weaken::Weaken;
@@ -92,7 +93,7 @@ impl Plan {
             cgroup_steps,
             host_name: root::host_name(spec).into_bytes(),
             limits: resource_limits(spec, cgroup.as_ref()),
-            filter: Filter::for_sandbox(Architecture::NATIVE, spec.nesting),
+            filter: filters::sandbox(spec.nesting),
             init_path: host_path(Path::new(INIT_PATH))?,
             init_arguments,
             ids,

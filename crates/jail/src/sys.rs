@@ -366,3 +366,13 @@ pub(crate) fn own(descriptor: RawFd) -> OwnedFd {
     // SAFETY: every caller passes the fresh result of a system call that nothing else knows of.
     unsafe { OwnedFd::from_raw_fd(descriptor) }
 }
+
+/// Forks a process that has one thread; none in the child.
+pub(crate) fn fork() -> Outcome<Option<i32>> {
+    // SAFETY: with one thread no lock is held by another, so the child may go on as any process.
+    match unsafe { libc::fork() } {
+        -1 => Err(last_errno()),
+        0 => Ok(None),
+        pid => Ok(Some(pid)),
+    }
+}

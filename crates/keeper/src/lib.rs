@@ -14,31 +14,33 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
-use handover::{KeeperEvent, KeeperOrder};
+use handover::{Bequest, KeeperEvent, KeeperOrder};
 
 pub use clean::{CGROUPS_FILE, clean};
 use error::KeeperError;
 use sandbox::Sandbox;
+use supervisor::Supervise;
 
-/// The keeper's whole life: its stdin is a socket to the engine, over which the order comes.
+/// The keeper's whole life: its stdin is a socket to the engine, over which the order comes. `supervise` is what
+/// the process does that it forks for the exposed side.
 #[must_use]
-pub fn main() -> ExitCode {
+pub fn main(supervise: fn(Bequest) -> ExitCode) -> ExitCode {
     let _ = rustix::thread::set_name(c"agentbox-keeper");
     // First of all: what the caller had open is nobody's here, least of all the supervisor's.
     sandbox::drop_descriptors();
     // Away from the caller's terminal: a Ctrl-C there is for the command, and the sandbox outlives a hang-up.
     let _ = rustix::process::setsid();
     let Ok(engine) = rustix::io::dup(rustix::stdio::stdin()) else { return ExitCode::FAILURE };
-    match keep(&UnixStream::from(engine)) {
+    match keep(&UnixStream::from(engine), supervise) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
 }
 
 /// The straight line: order, walls, wait, clean up, tell.
-fn keep(engine: &UnixStream) -> Result<(), KeeperError> {
+fn keep(engine: &UnixStream, supervise: Supervise) -> Result<(), KeeperError> {
     let (order, [lock, client]) = handover::receive::<KeeperOrder, 2>(engine)?;
-    let told = match Sandbox::start(&order, client) {
+    let told = match Sandbox::start(&order, client, supervise) {
         Ok(sandbox) => watch::watch(sandbox, engine),
         Err(error) => Err(error),
     };

@@ -12,7 +12,7 @@ use policy::{Report, Wall};
 
 use crate::clean::CGROUPS_FILE;
 use crate::error::KeeperError;
-use crate::supervisor::Supervisor;
+use crate::supervisor::{Supervise, Supervisor};
 
 pub(crate) struct Sandbox {
     pub(crate) plan: Plan,
@@ -22,7 +22,11 @@ pub(crate) struct Sandbox {
 
 impl Sandbox {
     /// Starts everything. The walls still go up when this returns; [`Jailed::status`] tells when they stand.
-    pub(crate) fn start(order: &KeeperOrder, client: OwnedFd) -> Result<Self, KeeperError> {
+    pub(crate) fn start(
+        order: &KeeperOrder,
+        client: OwnedFd,
+        supervise: Supervise,
+    ) -> Result<Self, KeeperError> {
         let weaken = weakened();
         let plan = plan(order, weaken)?;
         let socket = |source| KeeperError::Watch(source);
@@ -33,7 +37,8 @@ impl Sandbox {
         // The builder works on the other processor while this one goes on.
         let mut jailed = jail::launch(&plan, &Streams { channel: inner.as_fd(), log: log.as_fd() })?;
         let started = jailed.map_ids(&plan).map_err(KeeperError::from).and_then(|()| {
-            let supervisor = Supervisor::start(order, plan.ids(), channel, client)?;
+            let supervisor =
+                Supervisor::start(order, plan.ids().supervisor_id(), channel, client, supervise)?;
             jailed.limit(&plan)?;
             Ok(supervisor)
         });

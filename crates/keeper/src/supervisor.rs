@@ -4,12 +4,12 @@ use std::io::{self, Read as _, Write as _};
 use std::net::Shutdown;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::process::{Child, Command, Stdio};
+use std::process::ExitCode;
 
-use handover::{Answer, KeeperOrder, Plea, SupervisorOrder};
-use jail::IdMap;
+use handover::{Answer, Bequest, KeeperOrder, Plea};
+use jail::Forked;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, pidfd_open};
+use rustix::process::{Pid, Signal, WaitOptions, pidfd_send_signal, waitpid};
 
 use crate::error::KeeperError;
 
@@ -19,41 +19,41 @@ const LAST_WORDS: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 /// The exit code of a supervisor that gave up.
 const FAILED: i32 = 1;
 
+/// What the supervisor does, as its crate defines it; the keeper knows nothing of it.
+pub(crate) type Supervise = fn(Bequest) -> ExitCode;
+
 pub(crate) struct Supervisor {
-    child: Child,
+    pid: Pid,
     pidfd: OwnedFd,
     socket: UnixStream,
 }
 
 impl Supervisor {
-    /// Starts the supervisor and hands it the channel, its listening socket and its first client.
+    /// Forks the supervisor with the channel, its listening socket and its first client, and nothing else.
     pub(crate) fn start(
         order: &KeeperOrder,
-        ids: &IdMap,
+        uid: Option<u32>,
         channel: UnixStream,
         client: OwnedFd,
+        supervise: Supervise,
     ) -> Result<Self, KeeperError> {
         let path = order.runtime.join("control.sock");
         let listener = UnixListener::bind(&path).map_err(|source| KeeperError::File { path, source })?;
         let (socket, inner) = UnixStream::pair().map_err(KeeperError::Supervisor)?;
-        let child = Command::new(&order.program)
-            .arg("supervisor")
-            .env_clear()
-            .stdin(OwnedFd::from(inner))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(KeeperError::Supervisor)?;
-        let pid = Pid::from_child(&child);
-        let pidfd = pidfd_open(pid, PidfdFlags::empty()).map_err(|e| KeeperError::Supervisor(e.into()))?;
-        let supervisor = Self { child, pidfd, socket };
-        let orders = SupervisorOrder { uid: ids.supervisor_id() };
-        handover::send(&supervisor.socket, &orders, &[channel.as_fd(), listener.as_fd(), client.as_fd()])?;
-        Ok(supervisor)
+        let kept = [inner.into(), channel.into(), listener.into(), client];
+        match jail::fork(kept).map_err(KeeperError::Supervisor)? {
+            Forked::Parent { pid, pidfd } => Ok(Self { pid, pidfd, socket }),
+            Forked::Child([keeper, channel, listener, client]) => {
+                // The parent's socket is closed already, and its number may be another's.
+                std::mem::forget(socket);
+                let code = supervise(Bequest { uid, keeper, channel, listener, client });
+                std::process::exit(if code == ExitCode::SUCCESS { 0 } else { FAILED })
+            }
+        }
     }
 
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
+    pub(crate) const fn id(&self) -> i32 {
+        self.pid.as_raw_nonzero().get()
     }
 
     /// Becomes readable when the supervisor has ended.
@@ -62,8 +62,9 @@ impl Supervisor {
     }
 
     /// Whether it has ended because it could not do its work.
-    pub(crate) fn has_failed(&mut self) -> bool {
-        self.child.try_wait().is_ok_and(|ended| ended.is_some_and(|status| status.code() == Some(FAILED)))
+    pub(crate) fn has_failed(&self) -> bool {
+        let ended = waitpid(Some(self.pid), WaitOptions::NOHANG);
+        matches!(ended, Ok(Some((_, status))) if status.exit_status() == Some(FAILED))
     }
 
     /// Becomes readable when it asks for something.
@@ -85,13 +86,13 @@ impl Supervisor {
     }
 
     /// Lets it finish its last words, for a while, and takes its status away.
-    pub(crate) fn destroy(mut self) {
+    pub(crate) fn destroy(self) {
         let _ = self.socket.shutdown(Shutdown::Write);
         let mut descriptors = [PollFd::new(&self.pidfd, PollFlags::IN)];
         let ended = poll(&mut descriptors, Some(&LAST_WORDS));
         if ended != Ok(1) {
-            let _ = self.child.kill();
+            let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
         }
-        let _ = self.child.wait();
+        let _ = waitpid(Some(self.pid), WaitOptions::empty());
     }
 }

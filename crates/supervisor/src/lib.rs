@@ -14,7 +14,7 @@ use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use handover::{HandoverError, SupervisorOrder};
+use handover::Bequest;
 use jail::ConfineError;
 use tokio::net::UnixListener;
 use wire::Side;
@@ -29,42 +29,37 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 #[derive(Debug, thiserror::Error)]
 enum SupervisorError {
     #[error(transparent)]
-    Order(#[from] HandoverError),
-    #[error(transparent)]
     Confine(#[from] ConfineError),
     #[error("cannot use a descriptor that was handed over")]
     Descriptor(#[from] std::io::Error),
 }
 
-/// The supervisor's whole life: its stdin is a socket to the keeper, over which its order comes.
+/// The supervisor's whole life, in the process that its keeper forked for it.
 #[must_use]
-pub fn main() -> ExitCode {
+pub fn main(bequest: Bequest) -> ExitCode {
     let _ = rustix::thread::set_name(c"agentbox-supervisor");
-    match supervise() {
+    match supervise(bequest) {
         Ok(()) => ExitCode::SUCCESS,
         Err(_) => ExitCode::FAILURE,
     }
 }
 
-fn supervise() -> Result<(), SupervisorError> {
-    let keeper = UnixStream::from(rustix::io::dup(rustix::stdio::stdin()).map_err(std::io::Error::from)?);
-    let (order, descriptors) = handover::receive::<SupervisorOrder, 3>(&keeper)?;
-    jail::confine(order.uid)?;
+fn supervise(bequest: Bequest) -> Result<(), SupervisorError> {
+    jail::confine(bequest.uid)?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
-    runtime.block_on(serve(keeper, descriptors))
+    runtime.block_on(serve(bequest))
 }
 
 /// Serves until the keeper, init or the first client is gone.
-async fn serve(keeper: UnixStream, descriptors: [OwnedFd; 3]) -> Result<(), SupervisorError> {
-    let [channel, listener, first] = descriptors;
-    let keeper = Keeper::new(async_stream(keeper)?);
-    let (read, write) = async_stream(channel)?.into_split();
+async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
+    let keeper = Keeper::new(async_stream(bequest.keeper)?);
+    let (read, write) = async_stream(bequest.channel)?.into_split();
     let (init, _no_requests_from_inside) = wire::start(read, write, Side::Asking);
-    let listener = std::os::unix::net::UnixListener::from(listener);
+    let listener = std::os::unix::net::UnixListener::from(bequest.listener);
     listener.set_nonblocking(true)?;
     let listener = UnixListener::from_std(listener)?;
 
-    let first = Client::start(async_stream(first)?, init.clone(), keeper.clone());
+    let first = Client::start(async_stream(bequest.client)?, init.clone(), keeper.clone());
     let accept = async {
         loop {
             if let Ok((stream, _)) = listener.accept().await {

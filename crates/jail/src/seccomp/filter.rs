@@ -1,5 +1,6 @@
 //! From rules by name to a program over numbers.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use libc::sock_filter;
@@ -52,7 +53,7 @@ impl Filter {
         let foreign = vec![bpf::conclude(Action::KillProcess)];
         let mut instructions = vec![bpf::load(ARCHITECTURE)];
         instructions.extend(bpf::branch(Test::Equal, &[self.architecture.audit_value()], native, foreign));
-        Program { instructions }
+        Program { instructions: Cow::Owned(instructions) }
     }
 
     /// Every rule with the number from which on it holds, over all 32 bits; neighbours differ.
@@ -82,10 +83,16 @@ impl Filter {
 /// A filter in the form that the kernel takes.
 #[derive(Clone, Debug)]
 pub struct Program {
-    instructions: Vec<sock_filter>,
+    instructions: Cow<'static, [sock_filter]>,
 }
 
 impl Program {
+    /// A program that was compiled before.
+    #[must_use]
+    pub const fn from_instructions(instructions: &'static [sock_filter]) -> Self {
+        Self { instructions: Cow::Borrowed(instructions) }
+    }
+
     /// The instructions.
     #[must_use]
     pub fn instructions(&self) -> &[sock_filter] {

@@ -1,0 +1,56 @@
+//! A second process from the same program, without starting it anew: the keeper's supervisor. It keeps only the
+//! descriptors that it is given.
+
+use std::io;
+use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
+
+use rustix::process::{Pid, PidfdFlags, pidfd_open};
+
+use crate::sys;
+
+/// Which side of a fork we are on.
+#[derive(Debug)]
+pub enum Forked<const N: usize> {
+    /// The process that asked; the child is its own.
+    Parent {
+        /// The child's process id.
+        pid: Pid,
+        /// Becomes readable when the child has ended.
+        pidfd: OwnedFd,
+    },
+    /// The child, with what it kept.
+    Child([OwnedFd; N]),
+}
+
+/// Forks. The calling process must have one thread: the child goes on with a copy of everything.
+pub fn fork<const N: usize>(kept: [OwnedFd; N]) -> io::Result<Forked<N>> {
+    const FIRST: RawFd = 3;
+    match sys::fork()? {
+        Some(pid) => {
+            let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidData)?;
+            Ok(Forked::Parent { pid, pidfd: pidfd_open(pid, PidfdFlags::empty())? })
+        }
+        None => {
+            // First up and out of the way, then down to the lowest numbers, so that all others can be closed.
+            let above = FIRST + N as RawFd;
+            let mut moved = [0; N];
+            for (descriptor, moved) in kept.iter().zip(&mut moved) {
+                *moved = sys::duplicate_above(descriptor.as_raw_fd(), above)?;
+            }
+            for (number, moved) in (FIRST..).zip(moved) {
+                sys::duplicate_onto(moved, number)?;
+            }
+            // The old owners must not close numbers that are others' by now.
+            let _ = kept.map(std::mem::forget);
+            sys::close_from(above)?;
+            for number in FIRST..above {
+                sys::close_on_exec(number)?;
+            }
+            let mut number = FIRST - 1;
+            Ok(Forked::Child(std::array::from_fn(|_| {
+                number += 1;
+                sys::own(number)
+            })))
+        }
+    }
+}
