@@ -104,7 +104,8 @@ impl Connection {
     }
 }
 
-/// The channels that the peer opens. Dropping it refuses all that it did not give out.
+/// The channels that the peer opens. A channel that waits here holds what the peer sends on it, up to its windows, so
+/// where none is expected this must be dropped, not kept unread: dropping refuses all that it did not give out.
 #[derive(Debug)]
 pub struct Incoming {
     shared: Arc<Shared>,

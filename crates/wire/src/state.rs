@@ -40,8 +40,8 @@ struct ChannelState {
     closed: Arc<Notify>,
 }
 
-impl ChannelState {
-    fn new() -> Self {
+impl Default for ChannelState {
+    fn default() -> Self {
         Self {
             outbound: std::array::from_fn(|_| Outbound::new()),
             inbound: std::array::from_fn(|_| Inbound::new()),
@@ -52,7 +52,9 @@ impl ChannelState {
             closed: Arc::new(Notify::new()),
         }
     }
+}
 
+impl ChannelState {
     fn is_over(&self) -> bool {
         self.close_written && self.closed_there
     }
@@ -75,7 +77,8 @@ pub(crate) struct State {
     end: Option<ConnectionEnd>,
     /// No frame is queued any more: shut down, or writing failed.
     write_over: bool,
-    channels: BTreeMap<u32, ChannelState>,
+    /// Boxed, because a node of the map has room for eleven.
+    channels: BTreeMap<u32, Box<ChannelState>>,
     next_id: Option<u32>,
     highest_seen: u32,
     open_by_us: usize,
@@ -113,7 +116,7 @@ impl State {
         }
         self.end = Some(end);
         self.stop_writing();
-        self.channels.values_mut().for_each(ChannelState::wake_all);
+        self.channels.values_mut().for_each(|channel| channel.wake_all());
         self.channels.retain(|_, channel| channel.receivers > 0);
         self.incoming_waiting.take().into_iter().for_each(Waker::wake);
     }
@@ -132,7 +135,7 @@ impl State {
         let id = self.next_id.ok_or(ConnectionError::IdsExhausted)?;
         self.next_id = id.checked_add(2);
         self.open_by_us += 1;
-        self.channels.insert(id, ChannelState::new());
+        self.channels.insert(id, Box::default());
         self.push(id, Kind::Open, LaneName::Messages, Bytes::new());
         Ok(id)
     }
@@ -181,7 +184,7 @@ impl State {
 
     /// One side's Close has come or gone: where it was the second, the channel counts no more.
     fn count_out(&mut self, id: u32) {
-        if !self.channels.get(&id).is_some_and(ChannelState::is_over) {
+        if !self.channels.get(&id).is_some_and(|channel| channel.is_over()) {
             return;
         }
         let open = if self.side.owns(id) { &mut self.open_by_us } else { &mut self.open_by_peer };

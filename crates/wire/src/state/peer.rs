@@ -3,7 +3,7 @@
 
 use bytes::{Buf, Bytes};
 
-use super::{ChannelState, State};
+use super::State;
 use crate::error::ProtocolError;
 use crate::frame::{CHANNEL_LIMIT, Header, Kind};
 
@@ -48,7 +48,7 @@ impl State {
         }
         self.highest_seen = id;
         self.open_by_peer += 1;
-        self.channels.insert(id, ChannelState::new());
+        self.channels.insert(id, Box::default());
         if self.incoming_gone {
             self.refuse(id);
         } else {

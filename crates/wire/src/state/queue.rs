@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 
 use bytes::Bytes;
 
-use super::{ChannelState, State};
+use super::State;
 use crate::frame::{Header, Kind, LaneName};
 use crate::writer::Batch;
 
@@ -35,7 +35,7 @@ impl State {
     /// Lets the writer finish what is queued and queues no more.
     pub(crate) fn shut_down(&mut self) {
         self.write_over = true;
-        self.channels.values_mut().for_each(ChannelState::wake_senders);
+        self.channels.values_mut().for_each(|channel| channel.wake_senders());
         if let Some(waker) = self.writer.take() {
             waker.wake();
         }
