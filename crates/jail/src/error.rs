@@ -74,12 +74,12 @@ pub enum JailError {
     #[error("the process that builds the walls ended before it was done")]
     Vanished,
     /// A wall that strict isolation asks for cannot be had.
-    #[error("strict isolation is not to be had here: {wall} ({detail})")]
+    #[error("strict isolation is not to be had here: {wall}")]
     Strict {
         /// Which.
         wall: Wall,
         /// Why not.
-        detail: String,
+        source: Gap,
         /// How to get it.
         hint: String,
     },
@@ -92,6 +92,11 @@ pub enum JailError {
         source: io::Error,
     },
 }
+
+/// Why a wall is missing or weaker, as its report has it.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Gap(pub String);
 
 impl JailError {
     /// What a person can do about it.

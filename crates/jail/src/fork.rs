@@ -1,5 +1,5 @@
 //! A second process from the same program, without starting it anew: the keeper's supervisor. It keeps only the
-//! descriptors that it is given.
+//! descriptors that it is given; the keeper's stdin above all leads to the owner's side.
 
 use std::io;
 use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
@@ -33,6 +33,10 @@ pub fn fork<const N: usize>(kept: [OwnedFd; N]) -> io::Result<Forked<N>> {
         None => {
             // First up and out of the way, then down to the lowest numbers, so that all others can be closed.
             let above = FIRST + N as RawFd;
+            let null = sys::open(c"/dev/null", libc::O_RDWR, 0)?;
+            for number in 0..FIRST {
+                sys::duplicate_onto(null, number)?;
+            }
             let mut moved = [0; N];
             for (descriptor, moved) in kept.iter().zip(&mut moved) {
                 *moved = sys::duplicate_above(descriptor.as_raw_fd(), above)?;

@@ -25,7 +25,7 @@ mod weaken;
 
 pub use cgroup::{Cgroup, Controller, Hierarchies, remove_directories};
 pub use confine::{ConfineError, confine};
-pub use error::JailError;
+pub use error::{Gap, JailError};
 pub use fork::{Forked, fork};
 pub use ids::{IdMap, SubordinateRange};
 pub use launch::{Jailed, Streams, launch};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use policy::{Isolation, Nesting, Report, SandboxSpec, Wall};
 
 use crate::cgroup::Cgroup;
-use crate::error::JailError;
+use crate::error::{Gap, JailError};
 use crate::filters;
 use crate::ids::IdMap;
 use crate::root::{self, INIT_PATH, Sources, WRITABLE};
@@ -190,9 +190,11 @@ fn refuse_gaps(isolation: Isolation, report: &Report) -> Result<(), JailError> {
     // --nested is the owner's own choice and no gap of the machine's.
     let gap = report.gaps().into_iter().find(|line| line.wall != Wall::NestedNamespaces).cloned();
     match (isolation, gap) {
-        (Isolation::Strict, Some(gap)) => {
-            Err(JailError::Strict { wall: gap.wall, detail: gap.detail, hint: gap.hint.unwrap_or_default() })
-        }
+        (Isolation::Strict, Some(gap)) => Err(JailError::Strict {
+            wall: gap.wall,
+            source: Gap(gap.detail),
+            hint: gap.hint.unwrap_or_default(),
+        }),
         _ => Ok(()),
     }
 }

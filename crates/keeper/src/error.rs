@@ -17,7 +17,7 @@ pub(crate) enum KeeperError {
     #[error("cannot start the supervisor")]
     Supervisor(#[source] io::Error),
     #[error("the supervisor could not confine itself and has ended")]
-    Unconfined,
+    Unconfined(#[source] io::Error),
     #[error("cannot watch over the sandbox")]
     Watch(#[source] io::Error),
 }
@@ -27,7 +27,7 @@ impl KeeperError {
         let hint = match self {
             Self::Jail(error) => error.hint(),
             Self::File { .. } => Some("check that the runtime directory can be written".to_owned()),
-            Self::Unconfined => {
+            Self::Unconfined(_) => {
                 Some("run `agentbox doctor` to see which wall this machine refuses".to_owned())
             }
             Self::Order(_) | Self::Supervisor(_) | Self::Watch(_) => None,

@@ -24,7 +24,7 @@ use supervisor::Supervise;
 /// The keeper's whole life: its stdin is a socket to the engine, over which the order comes. `supervise` is what
 /// the process does that it forks for the exposed side.
 #[must_use]
-pub fn main(supervise: fn(Bequest) -> ExitCode) -> ExitCode {
+pub fn main(supervise: fn(Bequest) -> i32) -> ExitCode {
     let _ = rustix::thread::set_name(c"agentbox-keeper");
     // First of all: what the caller had open is nobody's here, least of all the supervisor's.
     sandbox::drop_descriptors();

@@ -4,7 +4,6 @@ use std::io::{self, Read as _, Write as _};
 use std::net::Shutdown;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::process::ExitCode;
 
 use handover::{Answer, Bequest, KeeperOrder, Plea};
 use jail::Forked;
@@ -16,11 +15,9 @@ use crate::error::KeeperError;
 /// How long the supervisor may take to end by itself.
 const LAST_WORDS: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 
-/// The exit code of a supervisor that gave up.
-const FAILED: i32 = 1;
-
-/// What the supervisor does, as its crate defines it; the keeper knows nothing of it.
-pub(crate) type Supervise = fn(Bequest) -> ExitCode;
+/// What the supervisor does, as its crate defines it; the keeper knows nothing of it but its exit code: zero, or the
+/// error number of why it gave up.
+pub(crate) type Supervise = fn(Bequest) -> i32;
 
 pub(crate) struct Supervisor {
     pid: Pid,
@@ -46,8 +43,7 @@ impl Supervisor {
             Forked::Child([keeper, channel, listener, client]) => {
                 // The parent's socket is closed already, and its number may be another's.
                 std::mem::forget(socket);
-                let code = supervise(Bequest { uid, keeper, channel, listener, client });
-                std::process::exit(if code == ExitCode::SUCCESS { 0 } else { FAILED })
+                std::process::exit(supervise(Bequest { uid, keeper, channel, listener, client }))
             }
         }
     }
@@ -61,10 +57,10 @@ impl Supervisor {
         self.pidfd.as_fd()
     }
 
-    /// Whether it has ended because it could not do its work.
-    pub(crate) fn has_failed(&self) -> bool {
-        let ended = waitpid(Some(self.pid), WaitOptions::NOHANG);
-        matches!(ended, Ok(Some((_, status))) if status.exit_status() == Some(FAILED))
+    /// Why it could not do its work, if that is why it has ended.
+    pub(crate) fn failure(&self) -> Option<io::Error> {
+        let (_, status) = waitpid(Some(self.pid), WaitOptions::NOHANG).ok()??;
+        status.exit_status().filter(|errno| *errno != 0).map(io::Error::from_raw_os_error)
     }
 
     /// Becomes readable when it asks for something.

@@ -29,8 +29,8 @@ fn wait_for_walls(sandbox: &mut Sandbox, engine: &UnixStream) -> Result<(), Keep
     let supervisor_ended = !descriptors[1].revents().is_empty();
     sandbox.jailed.outcome(&sandbox.plan)?;
     // One that has ended well by now has served a command that was over at once.
-    if supervisor_ended && sandbox.supervisor.has_failed() {
-        return Err(KeeperError::Unconfined);
+    if supervisor_ended && let Some(error) = sandbox.supervisor.failure() {
+        return Err(KeeperError::Unconfined(error));
     }
     let event = KeeperEvent::Ready {
         report: sandbox.plan.report().clone(),

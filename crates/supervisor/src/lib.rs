@@ -11,7 +11,6 @@ mod keeper;
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
-use std::process::ExitCode;
 use std::time::Duration;
 
 use handover::Bequest;
@@ -34,14 +33,19 @@ enum SupervisorError {
     Descriptor(#[from] std::io::Error),
 }
 
-/// The supervisor's whole life, in the process that its keeper forked for it.
+/// The supervisor's whole life, in the process that its keeper forked for it. Its exit code is zero, or the error
+/// number of why it gave up: the keeper takes no more words from here than that.
 #[must_use]
-pub fn main(bequest: Bequest) -> ExitCode {
+pub fn main(bequest: Bequest) -> i32 {
     let _ = rustix::thread::set_name(c"agentbox-supervisor");
-    match supervise(bequest) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(_) => ExitCode::FAILURE,
-    }
+    let source = match supervise(bequest) {
+        Ok(()) => return 0,
+        Err(
+            SupervisorError::Confine(ConfineError::Step { source, .. }) | SupervisorError::Descriptor(source),
+        ) => source.raw_os_error(),
+        Err(SupervisorError::Confine(ConfineError::Landlock(_))) => None,
+    };
+    source.unwrap_or(rustix::io::Errno::IO.raw_os_error())
 }
 
 fn supervise(bequest: Bequest) -> Result<(), SupervisorError> {
