@@ -1,10 +1,10 @@
 //! The caller's stdin, stdout and stderr, in threads of their own: they may be anything, a blocked one must
 //! not hold up the others, and setting them non-blocking would change them for whoever shares them.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::thread::JoinHandle;
 
-use bytes::{Bytes, BytesMut};
+use bytes::Bytes;
 use tokio::sync::mpsc;
 use wire::{LaneReceiver, LaneSender};
 
@@ -14,22 +14,16 @@ const CHUNK: usize = 64 * 1024;
 
 /// Passes stdin on until its end or until the command no longer reads.
 pub(crate) async fn pump_stdin(mut lane: LaneSender) {
+    if is_empty() {
+        lane.finish();
+        return;
+    }
     let (sender, mut receiver) = mpsc::channel::<Bytes>(CHUNKS);
     // The thread is never joined: it may wait for a key that is never pressed.
     std::thread::spawn(move || {
-        let mut stdin = io::stdin().lock();
-        let mut buffer = BytesMut::new();
-        loop {
-            buffer.resize(CHUNK, 0);
-            match stdin.read(&mut buffer) {
-                Ok(0) => break,
-                Ok(count) => {
-                    if sender.blocking_send(buffer.split_to(count).freeze()).is_err() {
-                        break;
-                    }
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => break,
+        while let Some(bytes) = read_stdin() {
+            if sender.blocking_send(bytes).is_err() {
+                break;
             }
         }
     });
@@ -39,6 +33,28 @@ pub(crate) async fn pump_stdin(mut lane: LaneSender) {
         }
     }
     lane.finish();
+}
+
+/// Whether stdin is /dev/null, as scripts have it: then there is nothing to wait for.
+fn is_empty() -> bool {
+    let device = |metadata: rustix::fs::Stat| (metadata.st_mode & 0o170_000, metadata.st_rdev);
+    match (rustix::fs::fstat(rustix::stdio::stdin()), rustix::fs::stat("/dev/null")) {
+        (Ok(stdin), Ok(null)) => device(stdin) == device(null),
+        _ => false,
+    }
+}
+
+/// The next bytes of stdin; none at its end.
+fn read_stdin() -> Option<Bytes> {
+    let mut buffer = Vec::with_capacity(CHUNK);
+    loop {
+        match rustix::io::read(rustix::stdio::stdin(), rustix::buffer::spare_capacity(&mut buffer)) {
+            Ok(0) => return None,
+            Ok(_) => return Some(buffer.into()),
+            Err(rustix::io::Errno::INTR) => {}
+            Err(_) => return None,
+        }
+    }
 }
 
 /// Where a lane's bytes go.

@@ -81,9 +81,13 @@ impl Supervisor {
         self.socket.write_all(&[answer as u8])
     }
 
+    /// Tells it that the sandbox is over.
+    pub(crate) fn dismiss(&self) {
+        let _ = self.socket.shutdown(Shutdown::Write);
+    }
+
     /// Lets it finish its last words, for a while, and takes its status away.
     pub(crate) fn destroy(self) {
-        let _ = self.socket.shutdown(Shutdown::Write);
         let mut descriptors = [PollFd::new(&self.pidfd, PollFlags::IN)];
         let ended = poll(&mut descriptors, Some(&LAST_WORDS));
         if ended != Ok(1) {

@@ -13,9 +13,13 @@ use crate::sandbox::{Sandbox, remove_cgroup};
 pub(crate) fn watch(mut sandbox: Sandbox, engine: &UnixStream) -> Result<(), KeeperError> {
     let watched = wait_for_walls(&mut sandbox, engine).and_then(|()| serve(&mut sandbox));
     let Sandbox { plan, jailed, supervisor } = sandbox;
+    // The supervisor says its last words while the walls come down.
+    supervisor.dismiss();
     jailed.destroy();
     supervisor.destroy();
     remove_cgroup(&plan);
+    // The keeper is about to end; taking the plan apart would only take time.
+    std::mem::forget(plan);
     watched
 }
 
