@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 
@@ -45,6 +46,25 @@ impl LeakCount {
     pub fn assert_nothing_left(&self) {
         let left = leaks().since(self);
         assert!(left.is_empty(), "left behind: {left:#?}");
+    }
+
+    /// Fails the test unless all that was not there at `self` goes within two seconds. `kind` picks what counts,
+    /// by the first word of its line.
+    #[track_caller]
+    pub fn assert_goes(&self, kind: impl Fn(&str) -> bool) {
+        let deadline = Instant::now() + Duration::from_secs(2);
+        loop {
+            let left: Vec<_> = leaks()
+                .since(self)
+                .into_iter()
+                .filter(|line| kind(line.split(' ').next().unwrap_or("")))
+                .collect();
+            if left.is_empty() {
+                return;
+            }
+            assert!(Instant::now() < deadline, "left behind: {left:#?}");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 }
 
