@@ -15,7 +15,7 @@ use policy::{Cpus, Limits, Mount, Pids, SandboxName, SandboxPath, Size, Timeout,
 Examples:
   agentbox run -- python3 -c 'print(6 * 7)'     run a command behind the walls
   agentbox run --report -- true                 see which walls this machine gives
-  agentbox doctor                               see what this machine lacks, and the command that mends it")]
+  agentbox doctor                               see what this machine lacks, and how to mend it")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) subcommand: Subcommand,
@@ -23,9 +23,8 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Subcommand {
-    /// Run a command in a new sandbox, which ends with it
+    // These two are described where their options are.
     Run(Box<Run>),
-    /// See what this machine grants a sandbox, and the command that mends what is missing
     Doctor(Doctor),
     /// Print the version
     Version,
@@ -133,8 +132,8 @@ JSON:
     \"probes\":  [{\"name\", \"state\": \"ok\" | \"weaker\" | \"missing\", \"detail\", \"fix\": a command or null}],
     \"report\":  [{\"wall\", \"state\": \"given\" | \"weaker\" | \"missing\", \"detail\", \"hint\" if not given}]
   }
-  The report is that of the complete sandbox, empty if none started. Names are stable; later versions may add
-  fields and probes.")]
+  The report is that of the complete sandbox, empty if none started. Names are stable; later
+  versions may add fields and probes.")]
 pub(crate) struct Doctor {
     /// Print JSON
     #[arg(long)]
