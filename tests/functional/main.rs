@@ -1,1 +1,17 @@
-//! What agentbox run does, as a person or a script sees it.
+//! What the command line promises: exit codes, streams, options, terminals, refusals and the words of all of
+//! them, as each kind of caller.
+
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod environment;
+mod exits;
+mod mounts;
+mod options;
+mod program;
+mod pty;
+mod refusals;
+mod screens;
+mod snapshots;
+mod streams;
+mod terminal;
+mod tools;

@@ -1,0 +1,98 @@
+//! Variables: built from nothing, and what the owner names.
+
+use std::fs;
+
+use harness::{Agentbox, Caller, callers};
+
+/// The variables of the command, sorted.
+fn variables(agentbox: Agentbox) -> Vec<String> {
+    let finished = agentbox.run(["env"]);
+    let mut lines: Vec<String> = finished.assert_success().stdout().lines().map(str::to_owned).collect();
+    lines.sort();
+    lines
+}
+
+const NOTHING: [&str; 4] = [
+    "HOME=/home/agent",
+    "LANG=C.UTF-8",
+    "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+    "USER=agent",
+];
+
+/// A file of variables that the caller can read.
+fn file(caller: Caller, contents: &[u8]) -> (tempfile::TempDir, String) {
+    let directory = caller.directory();
+    let path = directory.path().join("variables");
+    fs::write(&path, contents).unwrap();
+    (directory, path.display().to_string())
+}
+
+callers!(from_nothing, |caller| {
+    let agentbox =
+        Agentbox::shipped(caller).env("SECRET_TOKEN", "canary").env("SSH_AUTH_SOCK", "/tmp/canary");
+    assert_eq!(variables(agentbox), NOTHING);
+});
+
+callers!(by_value_and_by_name, |caller| {
+    let agentbox = Agentbox::shipped(caller).env("MINE", "passed on").env("NOT_MINE", "stays").options([
+        "--env",
+        "A=1",
+        "-e",
+        "EMPTY=",
+        "--env=MINE",
+        "-e",
+        "TEXT=a = b \"c\" größe",
+    ]);
+    let found = variables(agentbox);
+    for line in ["A=1", "EMPTY=", "MINE=passed on", "TEXT=a = b \"c\" größe"] {
+        assert!(found.iter().any(|it| it == line), "no {line} in {found:?}");
+    }
+    assert_eq!(found.len(), NOTHING.len() + 4, "{found:?}");
+});
+
+callers!(ours_can_be_replaced, |caller| {
+    let found = variables(Agentbox::shipped(caller).options(["-e", "HOME=/tmp", "-e", "LANG=C"]));
+    assert_eq!(found, ["HOME=/tmp", "LANG=C", NOTHING[2], NOTHING[3]]);
+});
+
+callers!(from_files, |caller| {
+    let contents = b"# a comment\n\nA=from the file\n  B= kept as it is \nMINE\nC=1\n";
+    let (_directory, path) = file(caller, contents);
+    let agentbox = Agentbox::shipped(caller).env("MINE", "passed on").options([
+        "--env",
+        "A=from the line",
+        "--env-file",
+        &path,
+    ]);
+    let found = variables(agentbox);
+    for line in ["A=from the line", "B= kept as it is ", "C=1", "MINE=passed on"] {
+        assert!(found.iter().any(|it| it == line), "no {line} in {found:?}");
+    }
+});
+
+callers!(bad_names_and_values, |caller| {
+    for text in ["1A=x", "A B=x", "=x", "", "A-B=x", "NOT_SET_ANYWHERE"] {
+        let finished = Agentbox::shipped(caller).option(&format!("--env={text}")).run(["true"]);
+        let stderr = finished.assert_refused().stderr();
+        assert!(stderr.contains("error: cannot use --env\ncause: ") && stderr.contains("hint: "), "{stderr}");
+    }
+});
+
+callers!(bad_files, |caller| {
+    let long = [b"GOOD=1\nA B=2\n".as_slice(), &[b'x'; 100]].concat();
+    let cases: [(&[u8], &str); 4] = [
+        (b"A=1\nB=a\0b\n", "line 2: the value of 'B' holds a NUL"),
+        (b"\0=x\n", "line 1: '\\0' is not the name of a variable"),
+        (&long, "line 2: 'A B' is not the name of a variable"),
+        (b"A=\xff\n", "UTF-8"),
+    ];
+    for (contents, cause) in cases {
+        let (_directory, path) = file(caller, contents);
+        let finished = Agentbox::shipped(caller).options(["--env-file", &path]).run(["true"]);
+        let stderr = finished.assert_refused().stderr();
+        let error = format!("error: cannot use the variables of '{path}'\ncause: ");
+        assert!(stderr.contains(&error) && stderr.contains(cause), "{stderr}");
+    }
+    let missing = Agentbox::shipped(caller).options(["--env-file", "/no/such"]).run(["true"]);
+    assert!(missing.assert_refused().stderr().contains("cause: No such file or directory"));
+});
