@@ -9,10 +9,12 @@ pub mod doctor;
 mod error;
 mod reconcile;
 mod scope;
+mod spawn;
 mod start;
 
 pub use command::{Command, find_outside};
 pub use directories::Directories;
 pub use error::EngineError;
 pub use handover::{KeeperEvent, Problem};
-pub use start::{Engine, Events, Starting};
+pub use spawn::Events;
+pub use start::{Engine, Starting};

@@ -2,24 +2,18 @@
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
-use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use handover::{HandoverError, KeeperEvent, KeeperOrder};
+use handover::KeeperOrder;
 use policy::{SandboxId, SandboxSpec};
-use tokio::io::AsyncReadExt as _;
 
 use crate::directories::Directories;
 use crate::error::EngineError;
 use crate::reconcile;
-use crate::scope;
-
-/// The largest event of a keeper's.
-const LARGEST_EVENT: usize = 1 << 20;
+use crate::spawn::{Charge, Events};
 
 /// What starts sandboxes for one caller.
 #[derive(Debug)]
@@ -36,13 +30,6 @@ pub struct Starting {
     pub client: UnixStream,
     /// What the keeper tells.
     pub events: Events,
-}
-
-/// What a keeper tells, until it ends.
-#[derive(Debug)]
-pub struct Events {
-    socket: tokio::net::UnixStream,
-    keeper: Child,
 }
 
 impl Engine {
@@ -70,24 +57,20 @@ impl Engine {
     /// Starts a sandbox and returns at once; [`Events`] tell how it goes.
     pub fn start(&self, spec: SandboxSpec) -> Result<Starting, EngineError> {
         let (runtime, lock) = self.make_runtime(&spec.id)?;
-        let pair = || UnixStream::pair().map_err(EngineError::Keeper);
-        let (client, supervisor) = pair()?;
-        let (events, inner) = pair()?;
-        let keeper = self.spawn_keeper(&spec.id, inner).inspect_err(|_| {
-            let _ = fs::remove_dir_all(&runtime);
-        })?;
+        let (client, supervisor) = UnixStream::pair().map_err(EngineError::Keeper)?;
         let order = KeeperOrder {
             spec,
-            runtime,
+            runtime: runtime.clone(),
             id_ranges: self.directories.id_ranges(),
             init: self.init.clone(),
             home: std::env::var_os("HOME").map(PathBuf::from),
             own: self.directories.own(),
         };
-        handover::send(&events, &order, &[lock.as_fd(), supervisor.as_fd()])?;
-        events.set_nonblocking(true).map_err(EngineError::Keeper)?;
-        let socket = tokio::net::UnixStream::from_std(events).map_err(EngineError::Keeper)?;
-        Ok(Starting { client, events: Events { socket, keeper } })
+        let charge = Charge { program: self.program.clone(), order, lock, supervisor };
+        let events = charge.start().inspect_err(|_| {
+            let _ = fs::remove_dir_all(&runtime);
+        })?;
+        Ok(Starting { client, events })
     }
 
     /// Makes and locks the sandbox's runtime directory. Between the two, another command may take it for a dead
@@ -110,53 +93,6 @@ impl Engine {
         }
         Err(EngineError::File { path: runtime, source: io::ErrorKind::ResourceBusy.into() })
     }
-
-    /// Starts a keeper with nothing but its socket: no variable, no descriptor, no terminal of the caller's.
-    fn spawn_keeper(&self, id: &SandboxId, socket: UnixStream) -> Result<Child, EngineError> {
-        let mut command = match scope::prefix(&format!("agentbox sandbox {id}")) {
-            Some(prefix) => {
-                let mut command = Command::new(&prefix[0]);
-                command.args(&prefix[1..]).arg(&self.program).env_clear().envs(scope::environment());
-                command
-            }
-            None => {
-                let mut command = Command::new(&self.program);
-                command.env_clear();
-                command
-            }
-        };
-        pass_weaken(&mut command);
-        command
-            .arg("keeper")
-            .current_dir("/")
-            .stdin(OwnedFd::from(socket))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .map_err(EngineError::Keeper)
-    }
-}
-
-impl Events {
-    /// The next event; none when the keeper has ended.
-    pub async fn next(&mut self) -> Result<Option<KeeperEvent>, EngineError> {
-        let mut length = [0; 4];
-        if self.socket.read_exact(&mut length).await.is_err() {
-            return Ok(None);
-        }
-        let length = u32::from_le_bytes(length) as usize;
-        if length > LARGEST_EVENT {
-            return Err(HandoverError::TooLarge(length).into());
-        }
-        let mut body = vec![0; length];
-        self.socket.read_exact(&mut body).await.map_err(HandoverError::from)?;
-        Ok(Some(serde_json::from_slice(&body).map_err(HandoverError::from)?))
-    }
-
-    /// Waits until the keeper itself is gone.
-    pub fn wait(mut self) {
-        let _ = self.keeper.wait();
-    }
 }
 
 /// Beside our own program, or where distributions put what is not for PATH.
@@ -170,14 +106,3 @@ fn find_init(program: &Path) -> Result<PathBuf, EngineError> {
         .find(|path| path.is_file())
         .ok_or_else(|| EngineError::NoInit(program.to_owned()))
 }
-
-/// The negative controls of the tests say in a variable which wall to leave out.
-#[cfg(feature = "weaken")]
-fn pass_weaken(command: &mut Command) {
-    if let Some(walls) = std::env::var_os("AGENTBOX_WEAKEN") {
-        command.env("AGENTBOX_WEAKEN", walls);
-    }
-}
-
-#[cfg(not(feature = "weaken"))]
-const fn pass_weaken(_command: &mut Command) {}

@@ -12,7 +12,8 @@ use wire::{Ask, Event, ExecEvent, Request, Side, VERSION};
 use super::{Finding, Health};
 use crate::command::Command;
 use crate::error::EngineError;
-use crate::start::{Engine, Events, Starting};
+use crate::spawn::Events;
+use crate::start::{Engine, Starting};
 
 pub(super) const NAME: &str = "sandbox";
 const PROGRAM: &str = "/bin/true";
