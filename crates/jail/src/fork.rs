@@ -6,7 +6,7 @@ use std::os::fd::{AsRawFd as _, OwnedFd, RawFd};
 
 use rustix::process::{Pid, PidfdFlags, pidfd_open};
 
-use crate::sys;
+use crate::sys::{self, Outcome};
 
 /// Which side of a fork we are on.
 #[derive(Debug)]
@@ -24,37 +24,44 @@ pub enum Forked<const N: usize> {
 
 /// Forks. The calling process must have one thread: the child goes on with a copy of everything.
 pub fn fork<const N: usize>(kept: [OwnedFd; N]) -> io::Result<Forked<N>> {
-    const FIRST: RawFd = 3;
     match sys::fork()? {
         Some(pid) => {
             let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidData)?;
             Ok(Forked::Parent { pid, pidfd: pidfd_open(pid, PidfdFlags::empty())? })
         }
-        None => {
-            // First up and out of the way, then down to the lowest numbers, so that all others can be closed.
-            let above = FIRST + N as RawFd;
-            let null = sys::open(c"/dev/null", libc::O_RDWR, 0)?;
-            for number in 0..FIRST {
-                sys::duplicate_onto(null, number)?;
-            }
-            let mut moved = [0; N];
-            for (descriptor, moved) in kept.iter().zip(&mut moved) {
-                *moved = sys::duplicate_above(descriptor.as_raw_fd(), above)?;
-            }
-            for (number, moved) in (FIRST..).zip(moved) {
-                sys::duplicate_onto(moved, number)?;
-            }
-            // The old owners must not close numbers that are others' by now.
-            let _ = kept.map(std::mem::forget);
-            sys::close_from(above)?;
-            for number in FIRST..above {
-                sys::close_on_exec(number)?;
-            }
-            let mut number = FIRST - 1;
-            Ok(Forked::Child(std::array::from_fn(|_| {
-                number += 1;
-                sys::own(number)
-            })))
-        }
+        None => match keep_only(kept) {
+            Ok(kept) => Ok(Forked::Child(kept)),
+            // Nobody in here but the one who asked for the child may go on as the caller.
+            Err(errno) => sys::exit(errno.0),
+        },
     }
+}
+
+/// Moves descriptors to the first numbers and closes all others.
+fn keep_only<const N: usize>(kept: [OwnedFd; N]) -> Outcome<[OwnedFd; N]> {
+    const FIRST: RawFd = 3;
+    let null = sys::open(c"/dev/null", libc::O_RDWR, 0)?;
+    for number in 0..FIRST {
+        sys::duplicate_onto(null, number)?;
+    }
+    // First up and out of the way, then down to the lowest numbers, so that all others can be closed.
+    let above = FIRST + N as RawFd;
+    let mut moved = [0; N];
+    for (descriptor, moved) in kept.iter().zip(&mut moved) {
+        *moved = sys::duplicate_above(descriptor.as_raw_fd(), above)?;
+    }
+    for (number, moved) in (FIRST..).zip(moved) {
+        sys::duplicate_onto(moved, number)?;
+    }
+    // The old owners must not close numbers that are others' by now.
+    let _ = kept.map(std::mem::forget);
+    sys::close_from(above)?;
+    for number in FIRST..above {
+        sys::close_on_exec(number)?;
+    }
+    let mut number = FIRST - 1;
+    Ok(std::array::from_fn(|_| {
+        number += 1;
+        sys::own(number)
+    }))
 }

@@ -83,8 +83,8 @@ impl Plan {
         let mut steps = planned.steps;
         weaken.root(&mut steps)?;
         let cgroup_steps = match &cgroup {
-            Some(cgroup) => cgroup.steps()?,
-            None => Vec::new(),
+            Some(cgroup) if weaken.keeps(Wall::CgroupNamespace) => cgroup.steps()?,
+            _ => Vec::new(),
         };
         Ok(Self {
             staging: host_path(site.staging)?,
