@@ -1,6 +1,5 @@
 //! Sockets of the host's that must never be reached from inside.
 
-
 use std::net::TcpListener;
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixListener};

@@ -1,6 +1,13 @@
 //! The isolation suite: each test runs something hostile inside and looks from the host. The numbers are those
 //! of the design's list of walls.
 
+#![expect(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
 mod canary;
 mod files;
 mod goldens;

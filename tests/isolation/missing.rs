@@ -1,1 +1,134 @@
-//! To be filled.
+//! Kernel: 22, its first half. What a machine can lack is taken away in turn: a wall that is never optional is
+//! missed with a refusal, any other with a report, or with a refusal where isolation is strict.
+
+use harness::{Agentbox, LeakCount, binaries, callers_alone, leaks};
+use rustix::process::geteuid;
+
+/// The words that put a filter in front: `call=ERRNO`, separated by commas.
+fn filtered(sandbox: Agentbox, answers: &str) -> Agentbox {
+    sandbox.behind([&binaries().probe().display().to_string(), "outer", answers, "--"])
+}
+
+/// Refused in the form that a person reads, and nothing is left of it.
+#[track_caller]
+fn assert_refused(before: &LeakCount, without: &str, sandbox: Agentbox) {
+    let finished = sandbox.run(["echo", "it ran"]);
+    let said = finished.stderr();
+    assert_eq!(finished.code, 125, "without {without}: {} {said}", finished.stdout());
+    assert_eq!(finished.stdout(), "", "without {without}");
+    for part in ["error: ", "cause: ", "hint: "] {
+        assert!(said.lines().any(|line| line.starts_with(part)), "without {without} no {part} in: {said}");
+    }
+    let left = leaks().since(before);
+    assert!(left.is_empty(), "without {without} it leaves {left:?}");
+}
+
+callers_alone!(kernel_22_no_sandbox_without_its_calls, |caller| {
+    let mut calls = vec![
+        "clone3=ENOSYS",
+        "clone3=EPERM",
+        "mount=EPERM",
+        "mount_setattr=ENOSYS",
+        "pivot_root=EPERM",
+        "umount2=EPERM",
+        "seccomp=ENOSYS",
+        "seccomp=EPERM",
+        "close_range=ENOSYS",
+        "sethostname=EPERM",
+        "unshare=EPERM",
+    ];
+    // These the program that changes to the caller's user needs itself.
+    if caller == Caller::Root || !geteuid().is_root() {
+        calls.extend(["capset=EPERM", "prctl=EPERM"]);
+    }
+    if caller == Caller::Root {
+        calls.extend(["setresuid=EPERM", "setgroups=EPERM"]);
+    }
+    let before = leaks();
+    for call in calls {
+        assert_refused(&before, call, filtered(Agentbox::shipped(caller), call));
+    }
+});
+
+callers_alone!(kernel_22_no_sandbox_without_its_namespaces, |caller| {
+    if !geteuid().is_root() {
+        println!("skipped: only root can make a machine without some namespaces");
+        return;
+    }
+    let probe = binaries().probe().display().to_string();
+    let before = leaks();
+    for kind in ["user", "mnt", "pid", "net", "ipc", "uts"] {
+        let sandbox = Agentbox::shipped(caller).behind([&probe, "without", kind, "--"]);
+        assert_refused(&before, kind, sandbox);
+    }
+});
+
+/// With something reported missing: strict refuses, otherwise the command runs and the report says so.
+#[track_caller]
+fn assert_reported(before: &LeakCount, line: &str, sandbox: impl Fn() -> Agentbox) {
+    assert_refused(before, line, sandbox().options(["--isolation", "strict"]));
+    let finished = sandbox().run(["echo", "it ran"]);
+    assert_eq!(finished.assert_success().stdout(), "it ran\n");
+    let said = finished.stderr();
+    assert!(said.lines().any(|said| said.starts_with(line)), "no '{line}' in {said}");
+    before.assert_nothing_left();
+}
+
+callers_alone!(kernel_22_landlock_taken_away, |caller| {
+    let before = leaks();
+    for answer in ["landlock_create_ruleset=ENOSYS", "landlock_create_ruleset=EOPNOTSUPP"] {
+        assert_reported(&before, "missing   landlock", || filtered(Agentbox::shipped(caller), answer));
+    }
+});
+
+/// A shell of root's in a mount namespace of its own that changes something and goes on as the caller.
+fn changed(sandbox: Agentbox, change: &str) -> Agentbox {
+    let script = format!("{change} && exec \"$@\"");
+    sandbox.behind([
+        "/usr/bin/unshare",
+        "--mount",
+        "--propagation",
+        "private",
+        "/bin/sh",
+        "-c",
+        &script,
+        "sh",
+    ])
+}
+
+callers_alone!(kernel_22_cgroups_taken_away, |caller| {
+    if !geteuid().is_root() {
+        println!("skipped: only root can hide the cgroups");
+        return;
+    }
+    let before = leaks();
+    let without = || changed(Agentbox::shipped(caller), "umount --recursive --lazy /sys/fs/cgroup");
+    for line in ["missing   memory-limit", "missing   cpu-limit", "weaker    pids-limit"] {
+        assert_reported(&before, line, without);
+    }
+});
+
+callers_alone!(kernel_22_id_range_taken_away, |caller| {
+    // Root has its own span, and this user has none to begin with.
+    if caller != Caller::Subordinate || !geteuid().is_root() {
+        return;
+    }
+    let before = leaks();
+    let no_range = || changed(Agentbox::shipped(caller), "mount --bind /dev/null /etc/subuid");
+    assert_reported(&before, "weaker    id-range", no_range);
+    // A helper that fails is another matter than none: the range was promised.
+    let broken = changed(Agentbox::shipped(caller), "mount --bind /bin/false /usr/bin/newuidmap");
+    assert_refused(&before, "a working newuidmap", broken);
+});
+
+callers_alone!(kernel_22_strict_is_refused_for_what_is_missing_here, |caller| {
+    let before = leaks();
+    let reported = Agentbox::shipped(caller).run(["true"]);
+    let has_gaps = !reported.assert_success().stderr().is_empty();
+    let strict = Agentbox::shipped(caller).options(["--isolation", "strict"]);
+    if has_gaps {
+        assert_refused(&before, "everything", strict);
+    } else {
+        strict.run(["true"]).assert_success();
+    }
+});

@@ -1,20 +1,52 @@
-//! Stands for a kernel or a container that lacks something: puts a filter on itself that answers some calls with
-//! an error, and becomes another program.
+//! Stands for a machine that lacks something, and becomes another program: a filter that answers some calls with an
+//! error, or a user namespace in which there may be no namespace of some kind.
 
+use std::io::{Read as _, Write as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::{Command, ExitCode};
 
 use jail::seccomp::Architecture;
 
-use crate::sys::call;
+use crate::sys::{call, fork};
 
 /// `answers` is `call=ERRNO`, separated by commas.
 pub(crate) fn run(answers: &str, command: &[&str]) -> ExitCode {
     let answers: Vec<(u32, i32)> = answers.split(',').map(parse).collect();
     install(&answers);
+    become_program(command)
+}
+
+/// `kind` is one of the kernel's names for the limits on namespaces: user, mnt, pid, net, ipc, uts, cgroup. Only root
+/// can do this: in the new user namespace every id stays what it is.
+pub(crate) fn run_without(kind: &str, command: &[&str]) -> ExitCode {
+    enter_same_ids();
+    let limit = format!("/proc/sys/user/max_{kind}_namespaces");
+    std::fs::write(&limit, "0").unwrap_or_else(|error| panic!("{limit}: {error}"));
+    become_program(command)
+}
+
+fn become_program(command: &[&str]) -> ExitCode {
     let error = Command::new(command[0]).args(&command[1..]).exec();
     eprintln!("probe: {}: {error}", command[0]);
     ExitCode::from(2)
+}
+
+/// New user and mount namespaces with a map of every id to itself. Only a process that stays outside may write it.
+fn enter_same_ids() {
+    let parent = std::process::id();
+    let (mut inside, mut outside) = std::os::unix::net::UnixStream::pair().unwrap();
+    let write = move || {
+        outside.read_exact(&mut [0]).unwrap();
+        for file in ["gid_map", "uid_map"] {
+            std::fs::write(format!("/proc/{parent}/{file}"), "0 0 4294967295").unwrap();
+        }
+        outside.write_all(b"!").unwrap();
+    };
+    fork(write);
+    let namespaces = (libc::CLONE_NEWUSER | libc::CLONE_NEWNS) as usize;
+    call(libc::SYS_unshare, &[namespaces]).unwrap();
+    inside.write_all(b"!").unwrap();
+    inside.read_exact(&mut [0]).unwrap();
 }
 
 fn parse(answer: &str) -> (u32, i32) {

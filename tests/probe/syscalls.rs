@@ -1,6 +1,6 @@
 //! Every number, with arguments that do no harm, each in a child of its own.
 
-use crate::sys::{Ended, bare_call, errno_name, in_child};
+use crate::sys::{Ended, bare_call, end, errno_name, in_child};
 
 /// Beyond the last number of any kernel so far.
 const LAST: usize = 600;
@@ -30,9 +30,14 @@ pub(crate) fn attempt() {
     );
 }
 
+#[inline(always)]
 fn outcome(number: usize) -> i32 {
     // All bits set: no descriptor, no address, no signal, no process.
     let result = bare_call(number, usize::MAX);
+    if result == 0 {
+        // Perhaps in a child that shares this frame with its parent, as vfork makes it: nothing may be written.
+        end(SUCCEEDED);
+    }
     if (-4095..0).contains(&result) { -result as i32 & 0xff } else { SUCCEEDED }
 }
 

@@ -30,6 +30,7 @@ pub use finished::Finished;
 pub use host::{HostProcess, host_processes};
 pub use leaks::{LeakCount, leaks};
 pub use running::{Processes, Running};
+pub use sys::seccomp_filter;
 pub use turn::{Turn, alone, as_caller, is_full, together, workspace_root};
 
 /// One test for each kind of caller, beside each other: modules `root`, `subordinate` and `single`.
@@ -43,21 +44,21 @@ macro_rules! callers {
             use super::*;
             use $crate::Caller;
 
-            fn check($caller: Caller) $body
+            fn case($caller: Caller) $body
 
             #[test]
             fn root() {
-                $crate::as_caller(Caller::Root, $crate::$turn, check);
+                $crate::as_caller(Caller::Root, $crate::$turn, case);
             }
 
             #[test]
             fn subordinate() {
-                $crate::as_caller(Caller::Subordinate, $crate::$turn, check);
+                $crate::as_caller(Caller::Subordinate, $crate::$turn, case);
             }
 
             #[test]
             fn single() {
-                $crate::as_caller(Caller::Single, $crate::$turn, check);
+                $crate::as_caller(Caller::Single, $crate::$turn, case);
             }
         }
     };

@@ -153,36 +153,46 @@ impl Drop for Running {
     }
 }
 
+/// What has come so far.
+#[derive(Debug, Default)]
+struct Collected {
+    bytes: Vec<u8>,
+    ended: bool,
+}
+
 /// Reads a stream in a thread of its own, so that no command ever waits for its test.
 #[derive(Debug)]
 struct Collector {
-    shared: Arc<(Mutex<Vec<u8>>, Condvar)>,
+    shared: Arc<(Mutex<Collected>, Condvar)>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Collector {
     fn start(mut stream: impl Read + Send + 'static) -> Self {
-        let shared = Arc::new((Mutex::new(Vec::new()), Condvar::new()));
+        let shared = Arc::new((Mutex::new(Collected::default()), Condvar::new()));
         let theirs = Arc::clone(&shared);
         let thread = std::thread::spawn(move || {
             let mut buffer = vec![0; 64 * 1024];
             while let Ok(count @ 1..) = stream.read(&mut buffer) {
-                theirs.0.lock().unwrap().extend_from_slice(&buffer[..count]);
+                theirs.0.lock().unwrap().bytes.extend_from_slice(&buffer[..count]);
                 theirs.1.notify_all();
             }
+            theirs.0.lock().unwrap().ended = true;
+            theirs.1.notify_all();
         });
         Self { shared, thread: Some(thread) }
     }
 
     fn text(&self) -> String {
-        String::from_utf8_lossy(&self.shared.0.lock().unwrap()).into_owned()
+        String::from_utf8_lossy(&self.shared.0.lock().unwrap().bytes).into_owned()
     }
 
     fn wait_for(&self, text: &str) -> bool {
-        let bytes = self.shared.0.lock().unwrap();
-        let lacks = |bytes: &mut Vec<u8>| !String::from_utf8_lossy(bytes).contains(text);
-        let (_held, waited) = self.shared.1.wait_timeout_while(bytes, PATIENCE, lacks).unwrap();
-        !waited.timed_out()
+        let collected = self.shared.0.lock().unwrap();
+        let has = |collected: &Collected| String::from_utf8_lossy(&collected.bytes).contains(text);
+        let goes_on = |collected: &mut Collected| !has(collected) && !collected.ended;
+        let (collected, _) = self.shared.1.wait_timeout_while(collected, PATIENCE, goes_on).unwrap();
+        has(&collected)
     }
 
     /// All of it, once the stream has ended.
@@ -190,6 +200,6 @@ impl Collector {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-        std::mem::take(&mut self.shared.0.lock().unwrap())
+        std::mem::take(&mut self.shared.0.lock().unwrap().bytes)
     }
 }
