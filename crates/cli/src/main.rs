@@ -14,14 +14,17 @@ mod terminal;
 use std::process::ExitCode;
 
 use clap::Parser as _;
+use engine::doctor::LIMITS_PROBE;
 
 use arguments::{Arguments, Subcommand};
 use failure::Failure;
 
 fn main() -> ExitCode {
     // The process behind a sandbox takes its orders over a socket and has no arguments to parse.
-    if std::env::args_os().nth(1).is_some_and(|word| word == "keeper") {
-        return keeper::main(supervisor::main);
+    match std::env::args_os().nth(1).as_ref().and_then(|word| word.to_str()) {
+        Some("keeper") => return keeper::main(supervisor::main),
+        Some(LIMITS_PROBE) => return engine::doctor::limits_probe(),
+        _ => {}
     }
     match Arguments::try_parse() {
         Ok(arguments) => dispatch(arguments).unwrap_or_else(|failure| failure.print()),

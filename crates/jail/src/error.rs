@@ -5,6 +5,11 @@ use std::path::PathBuf;
 
 use policy::{MountError, Wall};
 
+use crate::builder::Phase;
+
+/// How the step is described that gives a sandbox its own /proc.
+const FRESH_PROC: &str = "mount proc at /proc";
+
 /// A wall that could not be built. Nothing has been started when one of these is returned.
 #[derive(Debug, thiserror::Error)]
 pub enum JailError {
@@ -104,7 +109,7 @@ impl JailError {
     pub fn hint(&self) -> Option<String> {
         let hint = match self {
             Self::Namespaces(source) if source.raw_os_error() == Some(libc::ENOSPC) => {
-                "the limit on namespaces is reached: raise it with `sysctl user.max_user_namespaces=15000`"
+                "the limit on namespaces is reached: raise it with `sudo sysctl -w user.max_user_namespaces=15000`"
             }
             Self::Namespaces(source) if source.raw_os_error() == Some(libc::ENOSYS) => {
                 "the kernel is too old (5.15 is needed) or a container's filter hides clone3: \
@@ -120,13 +125,53 @@ impl JailError {
                 "give the caller a range of ids (`usermod --add-subuids 100000-165535 --add-subgids \
                  100000-165535 NAME`) or leave --user out"
             }
-            Self::Step { .. } => "run `agentbox doctor` to see which wall this machine refuses",
+            Self::Step { step, source } => step_hint(step, source),
             Self::Strict { hint, .. } => return Some(hint.clone()),
             Self::NoIdRange(_) => "end some sandboxes first",
+            Self::Source { source, .. } if source.raw_os_error() == Some(libc::EPERM) => {
+                "root may not take hold of mounts here, as in a container without CAP_SYS_ADMIN: give it that \
+                 (`--cap-add SYS_ADMIN`), or run agentbox as an ordinary user"
+            }
             Self::Source { .. } => "check the path given to --mount",
             Self::Mount(_) => "mount the directory that is needed, not one that holds the host's own",
             Self::Nul(_) | Self::Vanished | Self::File { .. } => return None,
         };
         Some(hint.to_owned())
+    }
+}
+
+/// Which step was refused tells who refuses.
+fn step_hint(step: &str, source: &io::Error) -> &'static str {
+    let first_mounts = [Phase::Propagation.meaning(), Phase::NewRoot.meaning()];
+    match source.raw_os_error() {
+        Some(libc::EPERM) if step == FRESH_PROC => {
+            "parts of /proc are covered here, as in a container, and then the kernel gives no fresh one: start the \
+             container with its /proc uncovered (docker: `--security-opt systempaths=unconfined`, podman: \
+             `--security-opt unmask=ALL`); `agentbox doctor` tells more"
+        }
+        Some(libc::EPERM | libc::EACCES) if first_mounts.contains(&step) => {
+            "nothing may be mounted in user namespaces here, as under Ubuntu's AppArmor rule or in a container: \
+             `agentbox doctor` prints what mends it"
+        }
+        _ => "run `agentbox doctor` to see which wall this machine refuses",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::step::{Step, inside};
+
+    #[test]
+    fn a_refused_step_tells_who_refuses() {
+        let path = inside(std::path::Path::new("/proc")).unwrap();
+        let proc = Step::FileSystem { kind: c"proc", path, flags: 0, options: None };
+        let hint = |step: String, errno| {
+            let source = io::Error::from_raw_os_error(errno);
+            JailError::Step { step, source }.hint().unwrap()
+        };
+        assert!(hint(proc.describe(), libc::EPERM).contains("systempaths=unconfined"));
+        assert!(hint(Phase::NewRoot.meaning().to_owned(), libc::EACCES).contains("AppArmor"));
+        assert!(hint(proc.describe(), libc::ENODEV).contains("which wall"));
     }
 }

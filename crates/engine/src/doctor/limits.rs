@@ -15,7 +15,7 @@ use crate::scope;
 const WALLS: [Wall; 3] = [Wall::MemoryLimit, Wall::CpuLimit, Wall::PidsLimit];
 
 /// The word by which our own program becomes the process that tries.
-pub(super) const WORD: &str = "limits-probe";
+pub const LIMITS_PROBE: &str = "limits-probe";
 
 /// One finding for the hierarchies, one for systemd's scope and one for each limit.
 pub(super) fn findings(surroundings: &Surroundings) -> Vec<Finding> {
@@ -53,7 +53,8 @@ fn try_limits(surroundings: &Surroundings) -> Tried {
     let prefix = scope::prefix("agentbox doctor").unwrap_or_default();
     let in_scope = !prefix.is_empty();
     let program = surroundings.program.display().to_string();
-    let words: Vec<&str> = prefix.iter().map(String::as_str).chain([program.as_str(), WORD]).collect();
+    let words: Vec<&str> =
+        prefix.iter().map(String::as_str).chain([program.as_str(), LIMITS_PROBE]).collect();
     let output = Command::new(words[0]).args(&words[1..]).env_clear().envs(scope::environment()).output();
     let limits = match output {
         Ok(output) => serde_json::from_slice(&output.stdout).unwrap_or_else(|_| {

@@ -19,7 +19,7 @@ use crate::error::EngineError;
 use crate::start::Engine;
 use surroundings::Surroundings;
 
-pub use limits::limits_probe;
+pub use limits::{LIMITS_PROBE, limits_probe};
 
 /// What was found. Its JSON form is stable: fields are added, never changed.
 #[derive(Clone, Debug, Serialize)]
@@ -81,16 +81,25 @@ impl Checkup {
         let surroundings = Surroundings::read();
         let ground = Ground { staging: &directories.sandboxes(), id_ranges: &directories.id_ranges() };
         let mut probes = Vec::new();
+        // What keeps every sandbox from starting, first of all.
+        let mut blocker = None;
         for probe in Probe::ALL {
             begin(probe.name());
-            probes.push(explain(*probe, probe.try_out(&ground), &surroundings));
+            let finding = explain(*probe, probe.try_out(&ground), &surroundings);
+            if finding.state == Health::Missing && probe.need() == Need::Always {
+                blocker = blocker.or_else(|| finding.fix.clone());
+            }
+            probes.push(finding);
         }
         probes.push(surroundings.namespace_limit());
         probes.push(container::finding(&surroundings));
         begin("cgroup");
         probes.extend(limits::findings(&surroundings));
         begin("sandbox");
-        let (finding, report) = sandbox::finding(engine);
+        let (mut finding, report) = sandbox::finding(engine);
+        if !finding.is_ok() {
+            finding.fix = blocker.or(finding.fix);
+        }
         probes.push(finding);
         Ok(Self {
             version: env!("CARGO_PKG_VERSION"),

@@ -106,7 +106,8 @@ probes! {
     Landlock Wall::Landlock.name(), Need::Reported, "files closed off by a rule set",
     CgroupNamespace Wall::CgroupNamespace.name(), Need::Reported, "made",
     DiskLimit Wall::DiskLimit.name(), Need::Reported, "a tmpfs keeps to its size",
-    IdRange Wall::IdRange.name(), Need::Reported, "a range of ids mapped, root inside among them",
+    // One id alone is a weaker map; no map at all is no sandbox.
+    IdRange Wall::IdRange.name(), Need::Always, "a range of ids mapped, root inside among them",
     IdMappedMount "id-mapped-mount", Need::Only("--mount as root"), "a tree shown with other ids",
     Overlay "overlay", Need::Only("review workspaces and images, which this version does not have yet"),
         "one directory laid over another in a user namespace",
