@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
 
-use policy::{Isolation, Nesting, Report, SandboxSpec, Wall};
+use policy::{Isolation, Nesting, Report, SandboxSpec, State, Wall, WallReport};
 
 use crate::cgroup::Cgroup;
 use crate::error::{Gap, JailError};
@@ -17,6 +17,8 @@ use crate::weaken::Weaken;
 
 /// Landlock inside needs its second interface: the first refuses every rename across directories.
 pub(crate) const LANDLOCK_LEAST: u32 = 2;
+/// The hint of walls that the owner has chosen to do without.
+const LEAVE_OUT_NESTED: &str = "leave --nested out";
 /// Files in the private directories, beside their size.
 const FILES_PER_MEBIBYTE: u64 = 256;
 
@@ -70,7 +72,7 @@ impl Plan {
         refuse_gaps(spec.isolation, &report)?;
 
         let mut arguments = vec![INIT_PATH.to_owned(), "--landlock".to_owned()];
-        let required = landlock >= LANDLOCK_LEAST && weaken.keeps(Wall::Landlock);
+        let required = report.state(Wall::Landlock) == State::Given && weaken.keeps(Wall::Landlock);
         arguments.push(if required { "required" } else { "off" }.to_owned());
         let writable = WRITABLE.iter().map(PathBuf::from).chain(planned.writable_mounts);
         for path in writable.chain(["/proc", "/dev"].iter().map(PathBuf::from)) {
@@ -173,9 +175,12 @@ fn report_walls(report: &mut Report, spec: &SandboxSpec, landlock: u32) {
         Nesting::Closed => {
             report.given(Wall::NestedNamespaces, "closed by the filter and by a limit of zero")
         }
-        Nesting::Open => report.missing(Wall::NestedNamespaces, "opened by --nested", "leave --nested out"),
+        Nesting::Open => report.missing(Wall::NestedNamespaces, "opened by --nested", LEAVE_OUT_NESTED),
     }
-    if landlock >= LANDLOCK_LEAST {
+    if spec.nesting == Nesting::Open {
+        let detail = "off with --nested: it forbids every mount, also in namespaces of one's own";
+        report.missing(Wall::Landlock, detail, LEAVE_OUT_NESTED);
+    } else if landlock >= LANDLOCK_LEAST {
         report.given(Wall::Landlock, format!("interface {landlock}"));
     } else {
         let detail = format!("the kernel has interface {landlock}, and {LANDLOCK_LEAST} is needed");
@@ -188,7 +193,8 @@ fn report_walls(report: &mut Report, spec: &SandboxSpec, landlock: u32) {
 /// Strict isolation starts only with everything.
 fn refuse_gaps(isolation: Isolation, report: &Report) -> Result<(), JailError> {
     // --nested is the owner's own choice and no gap of the machine's.
-    let gap = report.gaps().into_iter().find(|line| line.wall != Wall::NestedNamespaces).cloned();
+    let chosen = |line: &&WallReport| line.hint.as_deref() == Some(LEAVE_OUT_NESTED);
+    let gap = report.gaps().into_iter().find(|line| !chosen(line)).cloned();
     match (isolation, gap) {
         (Isolation::Strict, Some(gap)) => Err(JailError::Strict {
             wall: gap.wall,
