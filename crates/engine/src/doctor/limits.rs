@@ -21,7 +21,7 @@ pub const LIMITS_PROBE: &str = "limits-probe";
 pub(super) fn findings(surroundings: &Surroundings) -> Vec<Finding> {
     let hierarchies = Hierarchies::read().unwrap_or_default();
     let tried = try_limits(surroundings);
-    let fix = || Some(fix(&hierarchies, surroundings)).filter(|fix| !fix.is_empty());
+    let remedy = remedy(&hierarchies, surroundings);
     let mut found = vec![hierarchy(&hierarchies), systemd_scope(&tried, surroundings)];
     for wall in WALLS {
         let (state, detail) = match &tried.limits {
@@ -35,7 +35,7 @@ pub(super) fn findings(surroundings: &Surroundings) -> Vec<Finding> {
             }
             Err(reason) => (State::Missing, reason.clone()),
         };
-        let fix = if state == State::Given { None } else { fix() };
+        let fix = remedy.clone().filter(|_| state != State::Given);
         found.push(Finding { name: wall.name(), state: state.into(), detail, fix });
     }
     found
@@ -148,16 +148,16 @@ fn systemd_scope(tried: &Tried, surroundings: &Surroundings) -> Finding {
 }
 
 /// What gives the caller limits, by what the machine has.
-fn fix(hierarchies: &Hierarchies, surroundings: &Surroundings) -> String {
+fn remedy(hierarchies: &Hierarchies, surroundings: &Surroundings) -> Option<String> {
     let on_unified = unified_controllers(hierarchies).len() == Controller::ALL.len();
     if surroundings.is_root() {
-        return "limit what encloses us instead: docker run --memory 4g --cpus 4 --pids-limit 512 …, or make \
-                /sys/fs/cgroup writable there (docker 28 and later: --security-opt writable-cgroups=true)"
-            .to_owned();
+        let enclosing = "limit what encloses us instead: docker run --memory 4g --cpus 4 --pids-limit 512 …, or make \
+                /sys/fs/cgroup writable there (docker 28 and later: --security-opt writable-cgroups=true)";
+        return Some(enclosing.to_owned());
     }
     match (on_unified, surroundings.has_systemd) {
-        (true, true) if has_user_manager(surroundings) => delegate_controllers(),
-        (true, true) => enable_linger(surroundings),
+        (true, true) if has_user_manager(surroundings) => Some(delegate_controllers()),
+        (true, true) => Some(enable_linger(surroundings)),
         (true, false) => hand_over_unified(hierarchies, surroundings),
         (false, _) => hand_over_legacy(hierarchies, surroundings),
     }
@@ -181,29 +181,27 @@ fn delegate_controllers() -> String {
 
 /// Without systemd: a subtree of the caller's own. The shell goes below it, for a cgroup that has processes cannot
 /// give its children limits.
-fn hand_over_unified(hierarchies: &Hierarchies, surroundings: &Surroundings) -> String {
-    let Some(unified) = &hierarchies.unified else { return String::new() };
+fn hand_over_unified(hierarchies: &Hierarchies, surroundings: &Surroundings) -> Option<String> {
+    let unified = hierarchies.unified.as_ref()?;
     let (mount, name) = (unified.mount.display(), &surroundings.user);
     let own = format!("{mount}/agentbox-{}", surroundings.uid);
-    format!(
+    Some(format!(
         "sudo mkdir -p {own}/shell && echo +memory +cpu +pids | sudo tee {mount}/cgroup.subtree_control\n\
          sudo chown {name} {own} {own}/cgroup.procs {own}/cgroup.subtree_control {own}/shell \
          {own}/shell/cgroup.procs\n\
          echo $$ | sudo tee {own}/shell/cgroup.procs"
-    )
+    ))
 }
 
-fn hand_over_legacy(hierarchies: &Hierarchies, surroundings: &Surroundings) -> String {
+fn hand_over_legacy(hierarchies: &Hierarchies, surroundings: &Surroundings) -> Option<String> {
     let is_ours = |name: &String| Controller::ALL.iter().any(|controller| controller.name() == name);
     let ours = hierarchies.legacy.iter().filter(|hierarchy| hierarchy.controllers.iter().any(is_ours));
     let mounts: Vec<String> = ours.map(|hierarchy| hierarchy.mount.display().to_string()).collect();
-    if mounts.is_empty() {
-        return String::new();
-    }
     let (uid, name) = (surroundings.uid, &surroundings.user);
-    format!(
+    let hand_over = format!(
         "for d in {}; do sudo mkdir -p $d/agentbox-{uid}; sudo chown {name} $d/agentbox-{uid}; \
          echo $$ | sudo tee $d/agentbox-{uid}/cgroup.procs; done",
         mounts.join(" ")
-    )
+    );
+    Some(hand_over).filter(|_| !mounts.is_empty())
 }
