@@ -5,7 +5,6 @@ mod supervisor;
 #[cfg(test)]
 mod sys;
 #[cfg(test)]
-mod timing;
 #[cfg(test)]
 mod tools;
 #[cfg(test)]

@@ -2,9 +2,7 @@
 
 #![expect(unsafe_code, reason = "fork, ptrace, system calls by number, and int 0x80")]
 
-use std::io::{Read as _, Write as _};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::time::Instant;
 
 use jail::seccomp::{Program, install};
 
@@ -35,23 +33,6 @@ pub(crate) fn call(number: i64, arguments: [u64; 6]) -> i32 {
     // SAFETY: the callers pass numbers that the filter refuses, or arguments that point nowhere.
     let result = unsafe { libc::syscall(number, a, b, c, d, e, f) };
     if result == -1 { std::io::Error::last_os_error().raw_os_error().unwrap() } else { 0 }
-}
-
-/// How long `install` takes in a fresh child, in nanoseconds.
-pub(crate) fn time_to_install(program: &Program) -> u32 {
-    let (mut reader, mut writer) = std::io::pipe().unwrap();
-    let ended = fork(|| {
-        give_privileges_up();
-        let begun = Instant::now();
-        let installed = install(program);
-        let taken = begun.elapsed().as_nanos() as u32;
-        let written = writer.write_all(&taken.to_ne_bytes());
-        i32::from(installed.is_err() || written.is_err())
-    });
-    assert_eq!(ended, Ended::Code(0));
-    let mut taken = [0; 4];
-    reader.read_exact(&mut taken).unwrap();
-    u32::from_ne_bytes(taken)
 }
 
 /// Sets no_new_privs, as a filter demands, and leaves root's ids.
