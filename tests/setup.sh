@@ -14,6 +14,7 @@ missing=()
 for need in "${needs[@]}"; do
   command -v "${need%%:*}" >/dev/null || missing+=("${need##*:}")
 done
+ls /boot/vmlinuz-*-cloud-* >/dev/null 2>&1 || missing+=(linux-image-cloud-amd64)
 command -v go >/dev/null || [ -x /usr/local/go/bin/go ] || missing+=(golang-go)
 if [ "$(id -u)" != 0 ]; then
   [ ${#missing[@]} = 0 ] || echo "note: not installed (no root): ${missing[*]}" >&2
