@@ -65,10 +65,11 @@ impl FromStr for SandboxName {
     type Err = IdError;
 
     fn from_str(text: &str) -> Result<Self, IdError> {
-        let first = text.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
-        let rest = text
-            .bytes()
-            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_' | b'.'));
+        let first =
+            text.bytes().next().is_some_and(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit());
+        let rest = text.bytes().all(|byte| {
+            byte.is_ascii_lowercase() || byte.is_ascii_digit() || matches!(byte, b'-' | b'_' | b'.')
+        });
         let valid = first && rest && text.len() <= 63;
         if valid { Ok(Self(text.to_owned())) } else { Err(IdError::Name(text.escape_debug().to_string())) }
     }

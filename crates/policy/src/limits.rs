@@ -40,7 +40,9 @@ pub struct Cpus {
 
 /// Why a text is not a number of processors.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is not a number of processors: from 0.01 to 4096, with at most three decimals, such as 2 or 0.5")]
+#[error(
+    "'{0}' is not a number of processors: from 0.01 to 4096, with at most three decimals, such as 2 or 0.5"
+)]
 pub struct CpusError(String);
 
 impl Cpus {

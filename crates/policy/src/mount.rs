@@ -118,7 +118,9 @@ mod tests {
 
     #[test]
     fn refuses() {
-        for text in ["", "/a", ":/b", "/a:b", "/a:/..", "/a\0:/b", "/a:/", "/a:/proc/sys", "/a:/dev", "/a:/etc"] {
+        for text in
+            ["", "/a", ":/b", "/a:b", "/a:/..", "/a\0:/b", "/a:/", "/a:/proc/sys", "/a:/dev", "/a:/etc"]
+        {
             assert!(text.parse::<Mount>().is_err(), "{text:?}");
         }
     }
@@ -126,7 +128,8 @@ mod tests {
     #[test]
     fn the_host_itself_is_forbidden() {
         let own = [Path::new("/home/me/.local/state/agentbox")];
-        for source in ["/", "/proc", "/proc/1", "/sys/fs", "/dev/shm", "/run/user/1000", "/home/me", "/home"] {
+        for source in ["/", "/proc", "/proc/1", "/sys/fs", "/dev/shm", "/run/user/1000", "/home/me", "/home"]
+        {
             assert!(forbidden_source(Path::new(source), &own).is_some(), "{source}");
         }
         for source in ["/home/me/project", "/srv/data", "/runner", "/opt"] {

@@ -15,7 +15,9 @@ pub struct Timeout {
 
 /// Why a text is not a time limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("'{0}' is not a time limit: seconds or a number with ms, s, m, h or d, from 1ms to 365d, such as 90 or 5m")]
+#[error(
+    "'{0}' is not a time limit: seconds or a number with ms, s, m, h or d, from 1ms to 365d, such as 90 or 5m"
+)]
 pub struct TimeoutError(String);
 
 const LONGEST: Duration = Duration::from_secs(365 * 24 * 3600);
