@@ -122,7 +122,7 @@ fn build(
 
     // The cgroup namespace begins where one stands, so the keeper has to have moved us by now.
     wait(ends.gate).map_err(at(Phase::Gate))?;
-    if keeps(Wall::CgroupNamespace) {
+    if plan.own_cgroups {
         sys::unshare(libc::CLONE_NEWCGROUP).map_err(at(Phase::CgroupNamespace))?;
     }
     run_steps(&plan.cgroup_steps, Phase::CgroupSteps)?;
@@ -148,14 +148,21 @@ fn build(
     sys::unblock_signals().map_err(at(Phase::Privileges))?;
     let status = arrange_descriptors(plan, ends).map_err(at(Phase::Descriptors))?;
 
-    // Last, as it forbids most of the above. Everything inside inherits it, init included.
-    if keeps(Wall::Seccomp) {
-        seccomp::install(&plan.filter).map_err(|errno| Failure { phase: Phase::Filter, step: 0, errno })?;
-    }
-    let errno = sys::execute(&plan.init_path, arguments, nothing);
-    let failure = Failure { phase: Phase::Execute, step: 0, errno: errno.0 };
+    // The status has another number from here on.
+    let failure = become_init(plan, arguments, nothing);
     let _ = sys::write(status, &failure.to_bytes());
     sys::exit(1)
+}
+
+/// The filter comes last, as it forbids most of the above. Everything inside inherits it, init included.
+fn become_init(plan: &Plan, arguments: &PointerArray<'_>, nothing: &PointerArray<'_>) -> Failure {
+    if plan.weaken.keeps(Wall::Seccomp)
+        && let Err(errno) = seccomp::install(&plan.filter)
+    {
+        return Failure { phase: Phase::Filter, step: 0, errno };
+    }
+    let errno = sys::execute(&plan.init_path, arguments, nothing);
+    Failure { phase: Phase::Execute, step: 0, errno: errno.0 }
 }
 
 /// Waits for the parent's byte.

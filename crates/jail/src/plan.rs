@@ -40,6 +40,8 @@ pub struct Plan {
     pub(crate) staging: CString,
     pub(crate) root_options: CString,
     pub(crate) steps: Vec<Step>,
+    /// Whether the sandbox gets a cgroup namespace.
+    pub(crate) own_cgroups: bool,
     /// After the cgroup has been joined, as its namespace begins where one stands.
     pub(crate) cgroup_steps: Vec<Step>,
     pub(crate) host_name: Vec<u8>,
@@ -84,14 +86,17 @@ impl Plan {
 
         let mut steps = planned.steps;
         weaken.root(&mut steps)?;
+        let own_cgroups =
+            report.state(Wall::CgroupNamespace) == State::Given && weaken.keeps(Wall::CgroupNamespace);
         let cgroup_steps = match &cgroup {
-            Some(cgroup) if weaken.keeps(Wall::CgroupNamespace) => cgroup.steps()?,
+            Some(cgroup) if own_cgroups => cgroup.steps()?,
             _ => Vec::new(),
         };
         Ok(Self {
             staging: host_path(site.staging)?,
             root_options: root_options(spec, &ids, &weaken)?,
             steps,
+            own_cgroups,
             cgroup_steps,
             host_name: root::host_name(spec).into_bytes(),
             limits: resource_limits(spec, cgroup.as_ref()),
@@ -186,8 +191,19 @@ fn report_walls(report: &mut Report, spec: &SandboxSpec, landlock: u32) {
         let detail = format!("the kernel has interface {landlock}, and {LANDLOCK_LEAST} is needed");
         report.missing(Wall::Landlock, detail, "boot a kernel of 5.19 or later with `lsm=landlock,…`");
     }
-    report.given(Wall::CgroupNamespace, Wall::CgroupNamespace.meaning());
+    if has_cgroup_namespaces() {
+        report.given(Wall::CgroupNamespace, Wall::CgroupNamespace.meaning());
+    } else {
+        let hint = "raise the limit with `sysctl user.max_cgroup_namespaces=15000`";
+        report.missing(Wall::CgroupNamespace, "the machine allows no cgroup namespace", hint);
+    }
     report.given(Wall::DiskLimit, format!("{} for all private directories together", spec.limits.disk));
+}
+
+/// The limit counts the caller's user namespace; the file is missing where the kernel has no such namespaces.
+fn has_cgroup_namespaces() -> bool {
+    let limit = std::fs::read_to_string("/proc/sys/user/max_cgroup_namespaces");
+    limit.is_ok_and(|limit| limit.trim() != "0")
 }
 
 /// Strict isolation starts only with everything.

@@ -1,10 +1,10 @@
 //! The steps by which a root file system is put together: planned with allocation before clone, carried out
 //! with raw system calls after it. Paths are relative to the new root, which is the working directory then.
 
-use std::ffi::{CStr, CString};
+use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::os::unix::ffi::OsStrExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::error::JailError;
 use crate::sys::{self, Errno, MountAttributes, Outcome};
@@ -150,6 +150,13 @@ impl Step {
                 written
             }
         }
+    }
+
+    /// The tree of the host's that this step binds, and where it shows inside.
+    pub(crate) fn bound_tree(&self) -> Option<(PathBuf, PathBuf)> {
+        let Self::Bind { source, path, .. } = self else { return None };
+        let path_of = |text: &CString| PathBuf::from(OsStr::from_bytes(text.as_bytes()));
+        Some((path_of(source), Path::new("/").join(path_of(path))))
     }
 
     /// What the step does, for an error message.

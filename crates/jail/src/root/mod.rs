@@ -4,6 +4,7 @@
 mod devices;
 mod etc;
 mod kernel;
+mod listening;
 mod owned;
 mod search;
 mod system;
@@ -52,7 +53,9 @@ pub(crate) fn plan(spec: &SandboxSpec, ids: &IdMap, sources: &Sources<'_>) -> Re
     let mut steps = skeleton(spec, ids)?;
     steps.extend(system::steps(Path::new("/"))?);
     steps.extend(etc::steps(Path::new("/"), spec)?);
+    let covers = listening::cover(&steps)?;
     steps.extend(devices::steps()?);
+    steps.extend(covers);
     steps.extend(kernel::steps(spec.nesting)?);
     steps.push(Step::File { path: inside(Path::new(INIT_PATH))?, contents: Vec::new() });
     steps.push(bring(sources.init, Path::new(INIT_PATH), Bound::ReadOnly, ids)?);

@@ -55,9 +55,17 @@ impl<'host> Mounts<'host> {
         {
             return Err(error.into());
         }
-        if metadata.file_type().is_socket() {
+        let in_repository = source.iter().any(|part| part == ".git");
+        let forbidden = if metadata.file_type().is_socket() {
+            Some("a socket")
+        } else if in_repository && mount.access == Access::ReadWrite {
+            Some("git's own files, which may only be read")
+        } else {
+            None
+        };
+        if let Some(protected) = forbidden {
             let path = source.display().to_string().escape_debug().to_string();
-            return Err(MountError::ForbiddenSource { path, protected: "a socket".to_owned() }.into());
+            return Err(MountError::ForbiddenSource { path, protected: protected.to_owned() }.into());
         }
         let found = if metadata.is_dir() { search(&source)? } else { Found::default() };
         let target = mount.target.as_path();
@@ -75,6 +83,9 @@ impl<'host> Mounts<'host> {
                 Step::Bind { source: host_path(&source)?, path: inside(target)?, bound }
             }
         });
+        if mount.access == Access::ReadWrite {
+            self.pin_above(target, &found.repositories)?;
+        }
         for directory in found.closed {
             let path = inside(&target.join(directory))?;
             self.steps.push(Step::Again {
@@ -94,6 +105,18 @@ impl<'host> Mounts<'host> {
                 self.steps.push(Step::Again { source: path.clone(), path, flags: SEALED });
             }
             self.writable.push(target.to_owned());
+        }
+        Ok(())
+    }
+
+    /// A directory that is mounted on cannot be renamed: else one that holds a repository could be put away, and
+    /// another one with a repository of the agent's in its place.
+    fn pin_above(&mut self, target: &Path, repositories: &[PathBuf]) -> Result<(), JailError> {
+        let above = repositories.iter().flat_map(|repository| repository.ancestors().skip(1));
+        let directories: BTreeSet<&Path> = above.filter(|path| !path.as_os_str().is_empty()).collect();
+        for directory in directories {
+            let path = inside(&target.join(directory))?;
+            self.steps.push(Step::Again { source: path.clone(), path, flags: 0 });
         }
         Ok(())
     }
