@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
 
 use harness::{Agentbox, breach, breach_all, callers, holds, stands};
 use policy::Wall;
+use rustix::process::geteuid;
 
 use crate::canary::{Canaries, token};
 use crate::listener::Listener;
@@ -73,6 +75,44 @@ callers!(files_01_sockets_beneath_mounts, |caller| {
     }
     // A socket may not be mounted by its own name either.
     let direct = format!("{}:/data.sock", tree.path().join("top.sock").display());
+    Agentbox::shipped(caller).options(["--mount", &direct]).run(["true"]).assert_refused();
+});
+
+callers!(files_01_sockets_beneath_the_system, |caller| {
+    if !geteuid().is_root() {
+        println!("skipped: only root can make a socket in /usr");
+        return;
+    }
+    let path = format!("/usr/local/lib/{}.sock", token());
+    let listener = Listener::at(Path::new(&path));
+    let reached = std::panic::catch_unwind(|| {
+        listener.check(&path, || probe(Agentbox::shipped(caller), &["connect", "unix", &path]))
+    });
+    fs::remove_file(&path).unwrap();
+    reached.unwrap().unwrap();
+});
+
+callers!(files_repositories_beneath_mounts, |caller| {
+    let tree = caller.directory();
+    let configuration = tree.path().join("vendor/library/.git/config");
+    fs::create_dir_all(configuration.parent().unwrap()).unwrap();
+    fs::write(&configuration, "of the owner").unwrap();
+    let parts = ["vendor", "vendor/library", "vendor/library/.git", "vendor/library/.git/config"];
+    parts.iter().for_each(|part| caller.own(&tree.path().join(part)));
+    let mount = format!("{}:/data:rw", tree.path().display());
+    let script = "cd /data && touch written
+        for path in vendor/library/.git/config vendor/library/.git vendor/library vendor; do
+          mv $path away 2>&1; rm -rf $path 2>&1
+        done
+        mkdir -p vendor/library/.git && echo hostile > vendor/library/.git/config
+        echo hostile > vendor/library/.git/commondir";
+    let finished = Agentbox::shipped(caller).options(["--mount", &mount]).run(["sh", "-c", script]);
+    assert_ne!(finished.code, 0, "{}", finished.stdout());
+    assert!(tree.path().join("written").exists(), "{} {}", finished.stdout(), finished.stderr());
+    assert_eq!(fs::read_to_string(&configuration).unwrap(), "of the owner");
+    assert!(!configuration.with_file_name("commondir").exists());
+    // Nor may one be named itself, to be written to.
+    let direct = format!("{}:/data:rw", configuration.parent().unwrap().display());
     Agentbox::shipped(caller).options(["--mount", &direct]).run(["true"]).assert_refused();
 });
 

@@ -63,6 +63,17 @@ callers_alone!(kernel_22_no_sandbox_without_its_namespaces, |caller| {
     }
 });
 
+callers_alone!(kernel_22_cgroup_namespace_taken_away, |caller| {
+    if !geteuid().is_root() {
+        println!("skipped: only root can make a machine without some namespaces");
+        return;
+    }
+    let probe = binaries().probe().display().to_string();
+    assert_reported(&leaks(), "missing   cgroup-namespace", || {
+        Agentbox::shipped(caller).behind([&probe, "without", "cgroup", "--"])
+    });
+});
+
 /// With something reported missing: strict refuses, otherwise the command runs and the report says so.
 #[track_caller]
 fn assert_reported(before: &LeakCount, line: &str, sandbox: impl Fn() -> Agentbox) {

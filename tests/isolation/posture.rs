@@ -27,8 +27,9 @@ const HOLDING: [&str; 4] = ["/bin/sh", "-c", "exec 7</etc/hostname; exec \"$@\""
 fn check(start: &dyn Fn() -> Agentbox) -> Result<(), String> {
     let sandbox = start();
     let caller = sandbox.caller();
-    let running = sandbox.behind(HOLDING).start(["bash", "-c", SCRIPT]);
+    let running = sandbox.option("--report").behind(HOLDING).start(["bash", "-c", SCRIPT]);
     running.wait_for("started\n");
+    running.wait_for_stderr("pids-limit");
     let found = settled(&running);
     let limited = running.stderr().lines().any(|line| line.starts_with("weaker    pids-limit"));
     let golden = Golden::read(match caller {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, flock};
 
-use crate::{Caller, binaries, host_processes};
+use crate::{Caller, HostProcess, binaries, host_processes};
 
 /// What there is of agentbox on the host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -89,11 +89,11 @@ pub fn leaks() -> LeakCount {
         ..LeakCount::default()
     };
     let ours = programs();
-    let own = crate::HostProcess::read(std::process::id().cast_signed()).map(|it| it.namespaces());
+    let own = HostProcess::read(std::process::id().cast_signed()).map(|it| it.namespaces());
     let own = own.unwrap_or_default();
     for process in host_processes() {
         let runs_ours = process.program().is_some_and(|program| ours.contains(&program));
-        let zombie_of_ours = process.state == 'Z' && process.name.starts_with("agentbox");
+        let zombie_of_ours = process.name.starts_with("agentbox") && lingers(&process);
         if runs_ours || zombie_of_ours {
             let namespaces = process.namespaces();
             found.namespaces.extend(namespaces.into_iter().filter(|namespace| !own.contains(namespace)));
@@ -101,6 +101,21 @@ pub fn leaks() -> LeakCount {
         }
     }
     found
+}
+
+/// A zombie that nobody reaps. It runs no file any more, so that those of other programs' sandboxes look the same, but
+/// theirs are on their way.
+fn lingers(process: &HostProcess) -> bool {
+    let deadline = Instant::now() + Duration::from_millis(300);
+    let mut now = Some(process.clone());
+    while now.is_some_and(|now| now.state == 'Z' && now.name == process.name) {
+        if Instant::now() > deadline {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+        now = HostProcess::read(process.pid);
+    }
+    false
 }
 
 /// The files of the programs under test, the probe included.

@@ -74,6 +74,13 @@ impl Running {
         assert!(seen, "'{text}' was never written\nstdout: {}\nstderr: {}", self.stdout(), self.stderr());
     }
 
+    /// Waits until stderr holds a text.
+    #[track_caller]
+    pub fn wait_for_stderr(&self, text: &str) {
+        let seen = self.stderr.wait_for(text);
+        assert!(seen, "'{text}' was never written\nstdout: {}\nstderr: {}", self.stdout(), self.stderr());
+    }
+
     /// Types something.
     pub fn write(&mut self, bytes: &[u8]) {
         let stdin = self.stdin.as_mut().expect("stdin is open");
