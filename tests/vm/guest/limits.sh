@@ -3,8 +3,8 @@
 # started as one of its callers, and in `sandbox_cgroup` where that caller's sandbox is to be found.
 
 top=/sys/fs/cgroup
-hog="dd if=/dev/zero of=/dev/null bs=96M count=1"
-hoard="dd if=/dev/zero of=/tmp/hoard bs=1M count=96"
+hog="dd if=/dev/zero of=/dev/null bs=40M count=1"
+hoard="dd if=/dev/zero of=/tmp/hoard bs=1M count=40"
 # A sandbox that ended too early is a failed check, not the end of the checks.
 trap : PIPE
 # Somebody else on the machine, who must not suffer.
@@ -16,7 +16,7 @@ grep -q " $trace " /proc/mounts || mount -t tracefs tracefs "$trace"
 echo 1 >"$trace/events/cgroup/cgroup_attach_task/enable"
 
 # A sandbox with small limits.
-agentbox_run() { launch agentbox run --memory 48M --pids 32 "$@"; }
+agentbox_run() { launch agentbox run --memory 24M --pids 32 "$@"; }
 
 # A sandbox that stays open for checks: a shell in it takes commands from descriptor 3 and answers on 4.
 open() {
@@ -58,7 +58,7 @@ reported() { grep -E "^$1 +$2 " /tmp/report || { cat /tmp/report && false; }; }
 all_are_given() { reported given memory-limit && reported given cpu-limit && reported given pids-limit; }
 
 limits_are_set() {
-  same memory.max 50331648 "$(cat "$cgroup/memory.max")" &&
+  same memory.max 25165824 "$(cat "$cgroup/memory.max")" &&
     same memory.swap.max 0 "$(cat "$cgroup/memory.swap.max" 2>/dev/null || echo 0)" &&
     same cpu.max "50000 100000" "$(cat "$cgroup/cpu.max")" &&
     same pids.max 32 "$(cat "$cgroup/pids.max")"
@@ -78,10 +78,10 @@ was_cloned_into_it() {
 
 shows_its_own_cgroup() {
   same "its place" 0::/ "$(inside 'cat /proc/self/cgroup')" &&
-    same "its limit" 50331648 "$(inside 'cat /sys/fs/cgroup/memory.max')" &&
+    same "its limit" 25165824 "$(inside 'cat /sys/fs/cgroup/memory.max')" &&
     same "cgroups below it" "" "$(inside 'find /sys/fs/cgroup -mindepth 1 -type d')" &&
     refused 'echo max >/sys/fs/cgroup/memory.max' && refused 'mkdir /sys/fs/cgroup/more' &&
-    same memory.max 50331648 "$(cat "$cgroup/memory.max")"
+    same memory.max 25165824 "$(cat "$cgroup/memory.max")"
 }
 
 # Busy for more than a second: longer than half a processor gives in one period.
@@ -133,16 +133,16 @@ strict_is_refused() {
 # One sandbox's limits are not another's, and they do not get into each other's way.
 several_hold_at_once() {
   local pids="" number
-  for number in 1 2 3 4; do
+  for number in 1 2 3; do
     agentbox_run --report -- cat /sys/fs/cgroup/memory.max >"/tmp/several-$number" 2>&1 &
     pids="$pids $!"
   done
   for number in $pids; do
     wait "$number"
   done
-  for number in 1 2 3 4; do
+  for number in 1 2 3; do
     cat "/tmp/several-$number"
-    grep -q "^given *memory-limit" "/tmp/several-$number" && grep -qx 50331648 "/tmp/several-$number" || return 1
+    grep -q "^given *memory-limit" "/tmp/several-$number" && grep -qx 25165824 "/tmp/several-$number" || return 1
   done
 }
 
