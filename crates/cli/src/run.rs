@@ -45,10 +45,10 @@ async fn attach(engine: &Engine, settings: Settings) -> Result<ExitCode, Failure
     let Settings { spec, command, report } = settings;
     let signals = Signals::listen()?;
     let (walls, standing) = oneshot::channel();
-    let Starting { client, events } = engine.start(spec.clone()).inspect_err(|_| engine.reconcile())?;
+    let Starting { client, events } = engine.start(spec.clone()).inspect_err(|_| drop(engine.reconcile()))?;
     let keeper = tokio::spawn(follow(events, report, walls));
     // While the walls go up, what killed keepers left is cleaned up.
-    engine.reconcile();
+    let cleaning = engine.reconcile();
 
     let exec = command.exec(&spec);
     if command.terminal.is_some() {
@@ -61,10 +61,11 @@ async fn attach(engine: &Engine, settings: Settings) -> Result<ExitCode, Failure
     let ended = ended.await;
     // The terminal is given back before anything is said.
     drop(raw);
+    drop(cleaning);
     let kept = keeper.await.unwrap_or(Err(Failure::new("the sandbox was lost")));
     if kept.is_err() {
         // The keeper may have been killed before it could clean up.
-        engine.reconcile();
+        drop(engine.reconcile());
     }
     match (ended, kept) {
         (Ended::Exited(exited), Ok(())) => Ok(exit_code(exited, &spec)),

@@ -17,4 +17,5 @@ pub use directories::Directories;
 pub use error::EngineError;
 pub use handover::{KeeperEvent, Problem};
 pub use spawn::Events;
+pub use reconcile::Cleaning;
 pub use start::{Engine, Starting};

@@ -12,7 +12,7 @@ use policy::{SandboxId, SandboxSpec};
 
 use crate::directories::Directories;
 use crate::error::EngineError;
-use crate::reconcile;
+use crate::reconcile::{self, Cleaning};
 use crate::spawn::{Charge, Events};
 
 /// What starts sandboxes for one caller.
@@ -50,8 +50,8 @@ impl Engine {
     }
 
     /// Removes what killed keepers left behind.
-    pub fn reconcile(&self) {
-        reconcile::reconcile(&self.directories.sandboxes());
+    pub fn reconcile(&self) -> Cleaning {
+        reconcile::reconcile(&self.directories.sandboxes())
     }
 
     /// Starts a sandbox and returns at once; [`Events`] tell how it goes.

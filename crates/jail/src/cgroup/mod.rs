@@ -136,7 +136,7 @@ pub fn remove_directories(directories: &[PathBuf]) -> io::Result<()> {
 
 /// A process that has just been killed may still be counted for a moment, so this tries again for a while.
 fn remove_directory(directory: &Path) -> io::Result<()> {
-    const TRIES: u32 = 50;
+    const TRIES: u32 = 20;
     for attempt in 1..=TRIES {
         match fs::remove_dir(directory) {
             Ok(()) => return Ok(()),
