@@ -1,8 +1,10 @@
 //! Files of the host's that must never be seen inside.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::Mutex;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use harness::{Agentbox, Caller};
@@ -48,6 +50,9 @@ const ABSENT: [&str; 13] = [
     "/run/secrets",
 ];
 
+/// Directories that were made for canaries, and how many tests need each.
+static MADE: Mutex<BTreeMap<PathBuf, usize>> = Mutex::new(BTreeMap::new());
+
 /// Planted files; they go when dropped, with the directories that were made for them.
 pub(crate) struct Canaries {
     token: String,
@@ -74,7 +79,7 @@ impl Canaries {
                 None => homes.iter().for_each(|home| canaries.plant_in(&home.join(place))),
             }
         }
-        assert!(canaries.files.len() > 1, "no canary could be planted");
+        assert!(!canaries.files.is_empty(), "no canary could be planted");
         canaries.absent.extend(ABSENT.iter().map(ToString::to_string));
         canaries.absent.push(format!("/tmp/agentbox-{}", caller.uid()));
         canaries.absent.extend(homes.iter().map(|home| home.display().to_string()));
@@ -83,13 +88,15 @@ impl Canaries {
     }
 
     fn plant_in(&mut self, directory: &Path) {
-        let missing: Vec<PathBuf> =
-            directory.ancestors().take_while(|path| !path.exists()).map(Path::to_owned).collect();
-        for directory in missing.into_iter().rev() {
-            if fs::create_dir(&directory).is_err() {
+        let mut made = MADE.lock().unwrap();
+        let needed: Vec<&Path> =
+            directory.ancestors().take_while(|path| !path.exists() || made.contains_key(*path)).collect();
+        for directory in needed.into_iter().rev() {
+            if !directory.exists() && fs::create_dir(directory).is_err() {
                 return;
             }
-            self.directories.push(directory);
+            *made.entry(directory.to_owned()).or_default() += 1;
+            self.directories.push(directory.to_owned());
         }
         let file = directory.join(&self.token);
         if fs::write(&file, &self.token).is_ok() {
@@ -109,14 +116,24 @@ impl Canaries {
 impl Drop for Canaries {
     fn drop(&mut self) {
         self.files.iter().for_each(|file| drop(fs::remove_file(file)));
-        self.directories.iter().rev().for_each(|directory| drop(fs::remove_dir(directory)));
+        let mut made = MADE.lock().unwrap();
+        for directory in self.directories.iter().rev() {
+            let Some(users) = made.get_mut(directory) else { continue };
+            *users -= 1;
+            if *users == 0 {
+                made.remove(directory);
+                let _ = fs::remove_dir(directory);
+            }
+        }
     }
 }
 
-/// Home directories, except those that a sandbox has itself.
+/// The home directories of those who call, and of nobody else.
 fn homes() -> Vec<PathBuf> {
     let passwd = fs::read_to_string("/etc/passwd").unwrap();
-    let homes = passwd.lines().filter_map(|line| line.split(':').nth(5)).map(PathBuf::from);
-    let is_home = |home: &PathBuf| home.starts_with("/home") || home == Path::new("/root");
-    homes.filter(|home| is_home(home) && home.is_dir() && home != Path::new("/home/agent")).collect()
+    let home = |caller: Caller| {
+        let line = passwd.lines().find(|line| line.split(':').next() == Some(caller.user()))?;
+        line.split(':').nth(5).map(PathBuf::from)
+    };
+    Caller::ALL.into_iter().filter_map(home).filter(|home| home.is_dir()).collect()
 }

@@ -6,7 +6,9 @@ mod process;
 
 use std::time::{Duration, Instant};
 
-use harness::{Agentbox, Caller, HostProcess, Running, breach, breach_all, callers, holds, host_processes};
+use harness::{
+    Agentbox, Caller, HostProcess, Running, breach, breach_all, callers, holds, host_processes, is_root,
+};
 use policy::Wall;
 
 pub(crate) use golden::{Golden, Values};
@@ -81,6 +83,9 @@ fn descendants(parent: i32) -> Vec<HostProcess> {
 }
 
 callers!(processes_09_posture, |caller| {
+    if !is_root("look at every side of another process") {
+        return;
+    }
     holds(caller, &check);
     for wall in [
         Wall::MountNamespace,

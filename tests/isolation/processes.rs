@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use harness::{Agentbox, Caller, binaries, breach, breach_all, callers, holds, stands};
+use harness::{Agentbox, Caller, binaries, breach, breach_all, callers, holds, is_root, stands};
 use policy::Wall;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
@@ -31,6 +31,9 @@ callers!(processes_10_supervisor_is_out_of_reach, |caller| {
 });
 
 callers!(processes_11_setuid_gains_nothing, |caller| {
+    if !is_root("make programs of other users") {
+        return;
+    }
     let tree = caller.directory();
     let programs = set_id_programs(caller, tree.path());
     let check: harness::Check<'_> = &|start| {
@@ -167,6 +170,9 @@ callers!(processes_13_working_directories, |caller| {
 });
 
 callers!(processes_13_hostile_environment, |caller| {
+    if !is_root("look into processes that are not dumpable") {
+        return;
+    }
     let tree = caller.directory();
     let library = build_preload(tree.path());
     let mount = format!("{}:/preload", tree.path().display());

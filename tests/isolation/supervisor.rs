@@ -6,10 +6,9 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::Command;
 
-use harness::{Agentbox, Caller, Running, binaries, callers};
+use harness::{Agentbox, Caller, Running, binaries, callers, is_root};
 use jail::seccomp::{Action, Architecture, Filter, SeccompData, interpret};
 use policy::Nesting;
-use rustix::process::geteuid;
 
 use crate::canary::token;
 use crate::listener::Listener;
@@ -28,6 +27,9 @@ fn start(caller: Caller) -> Running {
 }
 
 callers!(kernel_22_supervisor_posture, |caller| {
+    if !is_root("look into processes that are not dumpable") {
+        return;
+    }
     let running = start(caller);
     let processes = running.processes();
     let posture = Posture::of(processes.supervisor);
@@ -60,8 +62,7 @@ fn owner_of_undumpable(pid: i32) -> u32 {
 }
 
 callers!(kernel_22_live_filters, |caller| {
-    if !geteuid().is_root() {
-        println!("skipped: only root may look at the filter of a live process");
+    if !is_root("look at the filter of a live process") {
         return;
     }
     let running = start(caller);

@@ -68,23 +68,22 @@ impl LeakCount {
     }
 }
 
-/// Counts now.
+/// Counts now. What other programs' sandboxes have is told apart from what is left: theirs live, or are on their way.
 #[must_use]
 pub fn leaks() -> LeakCount {
+    // In this order: what a sandbox had that ends meanwhile is gone once its directory is.
+    let cgroups = cgroups(Path::new("/sys/fs/cgroup"), 0);
     let sandboxes: Vec<PathBuf> = runtime_directories().iter().flat_map(|path| entries(path)).collect();
     let (dead, living): (Vec<_>, Vec<_>) = sandboxes.into_iter().partition(|path| is_dead(path));
     let names: BTreeSet<_> =
         living.iter().filter_map(|path| path.file_name()?.to_str().map(str::to_owned)).collect();
-    let is_living = |path: &PathBuf| {
+    let is_left = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
-        names.iter().any(|id| name.contains(id.as_str()))
+        !names.iter().any(|id| name.contains(id.as_str())) && path.exists()
     };
     let mut found = LeakCount {
         mounts: mounts(),
-        cgroups: cgroups(Path::new("/sys/fs/cgroup"), 0)
-            .into_iter()
-            .filter(|path| !is_living(path))
-            .collect(),
+        cgroups: cgroups.into_iter().filter(is_left).collect(),
         directories: dead.into_iter().collect(),
         ..LeakCount::default()
     };
@@ -103,12 +102,14 @@ pub fn leaks() -> LeakCount {
     found
 }
 
-/// A zombie that nobody reaps. It runs no file any more, so that those of other programs' sandboxes look the same, but
-/// theirs are on their way.
+/// How long something may be on its way.
+const MOMENT: Duration = Duration::from_millis(300);
+
+/// A zombie that nobody reaps, and that is no other program's. It runs no file any more by which it could be told.
 fn lingers(process: &HostProcess) -> bool {
-    let deadline = Instant::now() + Duration::from_millis(300);
+    let deadline = Instant::now() + MOMENT;
     let mut now = Some(process.clone());
-    while now.is_some_and(|now| now.state == 'Z' && now.name == process.name) {
+    while now.as_ref().is_some_and(|now| now.state == 'Z' && now.name == process.name && is_ours(now)) {
         if Instant::now() > deadline {
             return true;
         }
@@ -116,6 +117,16 @@ fn lingers(process: &HostProcess) -> bool {
         now = HostProcess::read(process.pid);
     }
     false
+}
+
+/// Whether a process descends from this one, or has lost its parents.
+fn is_ours(process: &HostProcess) -> bool {
+    let own = std::process::id().cast_signed();
+    let mut parent = process.parent;
+    while parent > 1 && parent != own {
+        parent = HostProcess::read(parent).map_or(1, |parent| parent.parent);
+    }
+    parent == own || process.parent == 1
 }
 
 /// The files of the programs under test, the probe included.
@@ -142,10 +153,16 @@ fn entries(directory: &Path) -> Vec<PathBuf> {
     entries.flatten().map(|entry| entry.path()).collect()
 }
 
-/// A sandbox whose lock can be taken has no keeper any more.
+/// A sandbox whose lock can be taken has no keeper any more, unless it is just being made or removed.
 fn is_dead(runtime: &Path) -> bool {
-    let lock = File::open(runtime);
-    runtime.exists() && lock.is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockShared).is_ok())
+    let is_free = || {
+        let lock = File::open(runtime);
+        lock.is_ok_and(|lock| flock(&lock, FlockOperation::NonBlockingLockShared).is_ok())
+    };
+    is_free() && {
+        std::thread::sleep(MOMENT / 10);
+        is_free() && runtime.exists()
+    }
 }
 
 fn mounts() -> BTreeSet<String> {

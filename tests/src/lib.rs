@@ -31,7 +31,7 @@ pub use host::{HostProcess, host_processes};
 pub use leaks::{LeakCount, leaks};
 pub use running::{Processes, Running};
 pub use sys::seccomp_filter;
-pub use turn::{Turn, alone, as_caller, is_full, together, workspace_root};
+pub use turn::{Turn, alone, as_caller, is_full, is_root, together, workspace_root};
 
 /// One test for each kind of caller, beside each other: modules `root`, `subordinate` and `single`.
 #[macro_export]

@@ -38,6 +38,16 @@ pub fn as_caller(caller: Caller, turn: fn() -> Turn, check: fn(Caller)) {
     check(caller);
 }
 
+/// Whether this is root; else says that a test is left out, and why.
+#[must_use]
+pub fn is_root(why: &str) -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        let _ = writeln!(std::io::stderr(), "skipped: only root can {why}");
+    }
+    is_root
+}
+
 /// Whether the long forms are asked for.
 #[must_use]
 pub fn is_full() -> bool {
