@@ -37,7 +37,7 @@ cargo test --locked -p agentbox-tests
 say "in virtual machines: pure cgroup v2, and a systemd user session"
 if command -v qemu-system-x86_64 >/dev/null && ls /boot/vmlinuz-*-cloud-* >/dev/null 2>&1; then
   tests/vm/run.sh "$AGENTBOX_TEST_BIN"
-  [ "$AGENTBOX_TEST_FORM" = short ] || tests/vm/systemd.sh "$AGENTBOX_TEST_BIN"
+  tests/vm/systemd.sh "$AGENTBOX_TEST_BIN"
 else
   echo "skipped: no qemu-system-x86_64 or no cloud kernel (tests/setup.sh installs them as root)" >&2
 fi

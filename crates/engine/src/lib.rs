@@ -16,6 +16,6 @@ pub use command::{Command, find_outside};
 pub use directories::Directories;
 pub use error::EngineError;
 pub use handover::{KeeperEvent, Problem};
-pub use spawn::Events;
 pub use reconcile::Cleaning;
+pub use spawn::Events;
 pub use start::{Engine, Starting};
