@@ -60,14 +60,23 @@ pub(super) fn steps(nesting: Nesting) -> Result<Vec<Step>, JailError> {
 
 /// Limits that the kernel keeps for each user namespace, set before /proc/sys is sealed.
 fn settings(nesting: Nesting) -> Result<Vec<Step>, JailError> {
-    let mut values = vec![("max_inotify_instances", "1024"), ("max_inotify_watches", "262144")];
+    // What is used inside counts for the caller outside, too, who shall always have some left.
+    let mut values: Vec<(&str, u64)> = ["max_inotify_instances", "max_inotify_watches"]
+        .into_iter()
+        .filter_map(|name| Some((name, limit_outside(name)? / 2)))
+        .collect();
     if nesting == Nesting::Closed {
-        values.push(("max_user_namespaces", "0"));
+        values.push(("max_user_namespaces", 0));
     }
     let mut steps = Vec::new();
     for (name, value) in values {
         let path = inside(&Path::new("/proc/sys/user").join(name))?;
-        steps.push(Step::Setting { path, value: value.as_bytes().to_vec() });
+        steps.push(Step::Setting { path, value: value.to_string().into_bytes() });
     }
     Ok(steps)
+}
+
+/// The same limit of the caller's own; none where the kernel does not have it.
+fn limit_outside(name: &str) -> Option<u64> {
+    std::fs::read_to_string(Path::new("/proc/sys/user").join(name)).ok()?.trim().parse().ok()
 }
