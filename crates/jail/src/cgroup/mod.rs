@@ -12,6 +12,7 @@ use std::os::fd::BorrowedFd;
 use std::path::{Path, PathBuf};
 
 use policy::{Limits, Report, SandboxId, Wall};
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::error::JailError;
 use crate::step::Step;
@@ -142,13 +143,25 @@ fn remove_directory(directory: &Path) -> io::Result<()> {
             Ok(()) => return Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
             Err(error) if error.raw_os_error() == Some(libc::EBUSY) && attempt < TRIES => {
-                let _ = fs::write(directory.join("cgroup.kill"), "1");
+                kill_all(directory);
                 std::thread::sleep(std::time::Duration::from_millis(u64::from(attempt)));
             }
             Err(error) => return Err(error),
         }
     }
     Ok(())
+}
+
+/// Kills what is in a cgroup; on v1, which cannot do that by itself, one by one.
+fn kill_all(directory: &Path) {
+    if fs::write(directory.join("cgroup.kill"), "1").is_ok() {
+        return;
+    }
+    let processes = fs::read_to_string(directory.join("cgroup.procs")).unwrap_or_default();
+    // A process of another pid namespace is listed as 0, which no process is.
+    for pid in processes.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)) {
+        let _ = kill_process(pid, Signal::KILL);
+    }
 }
 
 /// Processor time as the kernel takes it: microseconds in each period.
