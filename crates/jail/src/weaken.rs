@@ -54,10 +54,17 @@ impl Weaken {
 impl Weaken {
     /// What is built instead.
     pub(crate) fn spec<'a>(&self, spec: &'a SandboxSpec) -> Cow<'a, SandboxSpec> {
-        if self.keeps(Wall::NestedNamespaces) {
-            return Cow::Borrowed(spec);
+        let mut spec = Cow::Borrowed(spec);
+        if !self.keeps(Wall::NestedNamespaces) {
+            spec.to_mut().nesting = policy::Nesting::Open;
         }
-        Cow::Owned(SandboxSpec { nesting: policy::Nesting::Open, ..spec.clone() })
+        // As many as the kernel has numbers for; the limit by cgroup is left out by whoever makes the cgroup.
+        if !self.keeps(Wall::PidsLimit)
+            && let Ok(all) = "4194304".parse()
+        {
+            spec.to_mut().limits.pids = all;
+        }
+        spec
     }
 
     /// Ids inside become ids of the host.

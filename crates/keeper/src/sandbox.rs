@@ -59,7 +59,8 @@ impl Sandbox {
 fn plan(order: &KeeperOrder, weaken: Weaken) -> Result<Plan, KeeperError> {
     let mut report = Report::default();
     let ids = IdMap::choose(&order.id_ranges, &mut report)?;
-    let cgroup = if weaken.keeps(Wall::MemoryLimit) { limit(order, &mut report)? } else { None };
+    let limited = weaken.keeps(Wall::MemoryLimit) && weaken.keeps(Wall::PidsLimit);
+    let cgroup = if limited { limit(order, &mut report)? } else { None };
     let own: Vec<&Path> = order.own.iter().map(AsRef::as_ref).collect();
     let site = Site { init: &order.init, staging: &order.runtime, home: order.home.as_deref(), own: &own };
     Ok(Plan::new(&order.spec, &site, Granted { ids, cgroup, report }, weaken)?)
