@@ -27,6 +27,7 @@ const NOT_FOUND: u8 = 127;
 const SIGNALLED: i32 = 128;
 const SIGPIPE: u8 = 13;
 const ENOENT: i32 = 2;
+const E2BIG: i32 = 7;
 
 pub(crate) fn run(run: Run) -> Result<ExitCode, Failure> {
     let engine = Engine::open()?;
@@ -271,6 +272,10 @@ fn not_started(failed: Failed, program: &OsStr, spec: &SandboxSpec) -> Failure {
                 None => failure.hint("check the spelling, or install it on the host"),
             }
         }
+        Ok(Step::Program) if failed.errno == E2BIG => Failure::new(format!("'{program}' cannot be executed"))
+            .cause(cause)
+            .hint("no word and no variable may be longer than 128KiB: pass what is large on stdin")
+            .code(NOT_EXECUTABLE),
         Ok(Step::Program) => Failure::new(format!("'{program}' cannot be executed"))
             .cause(cause)
             .hint("check that it is a program with its executable bit set")

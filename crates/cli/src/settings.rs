@@ -16,6 +16,9 @@ use crate::arguments::{self, Run};
 use crate::failure::Failure;
 use crate::terminal;
 
+/// What the words of a command and its variables may take together.
+const LARGEST_COMMAND: usize = 2 << 20;
+
 /// A command and the sandbox for it.
 pub(crate) struct Settings {
     pub(crate) spec: SandboxSpec,
@@ -35,6 +38,7 @@ pub(crate) enum Reporting {
 pub(crate) fn resolve(run: Run, engine: &Engine) -> Result<Settings, Failure> {
     let argv = command(&run)?;
     let environment = environment(&run)?;
+    check_size(&argv, &environment)?;
     workspace(&run.workspace)?;
     let terminal = terminal(&run)?;
     let arguments::Backend::Native = run.backend;
@@ -97,6 +101,19 @@ fn environment(run: &Run) -> Result<Vec<Variable>, Failure> {
         variables.push(variable);
     }
     Ok(variables)
+}
+
+/// What is more than the kernel gives any program is refused before a sandbox is made for it.
+fn check_size(argv: &[OsString], environment: &[Variable]) -> Result<(), Failure> {
+    let words = argv.iter().map(|word| word.len() + 1);
+    let variables = environment.iter().map(|variable| variable.name().len() + variable.value().len() + 2);
+    let size: usize = words.chain(variables).sum();
+    if size <= LARGEST_COMMAND {
+        return Ok(());
+    }
+    Err(Failure::new("the command and its variables are too large")
+        .cause(format!("together they take {size} bytes, and a program gets at most {LARGEST_COMMAND}"))
+        .hint("pass what is large on stdin, or in a file with --mount"))
 }
 
 fn workspace(text: &str) -> Result<(), Failure> {
