@@ -96,3 +96,22 @@ callers!(bad_files, |caller| {
     let missing = Agentbox::shipped(caller).options(["--env-file", "/no/such"]).run(["true"]);
     assert!(missing.assert_refused().stderr().contains("cause: No such file or directory"));
 });
+
+callers!(too_large, |caller| {
+    let lines = |count: usize, length: usize| {
+        let value = "x".repeat(length);
+        (0..count).map(|number| format!("V{number}={value}\n")).collect::<String>()
+    };
+    let run = |contents: &str| {
+        let (_directory, path) = file(caller, contents.as_bytes());
+        Agentbox::shipped(caller).options(["--env-file", &path]).run(["sh", "-c", "env | wc -l"])
+    };
+    assert_eq!(run(&lines(100, 10_000)).assert_success().stdout(), format!("{}\n", 100 + NOTHING.len() + 1));
+    for (count, length) in [(300, 10_000), (3, 10_000_000)] {
+        let stderr = run(&lines(count, length)).assert_refused().stderr();
+        assert!(stderr.contains("error: the command and its variables are too large\ncause: "), "{stderr}");
+    }
+    // One that is small enough among all, but not by itself.
+    let stderr = run(&lines(1, 200_000)).assert_code(126).stderr();
+    assert!(stderr.contains("cause: Argument list too long"), "{stderr}");
+});

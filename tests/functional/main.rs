@@ -5,6 +5,7 @@
 
 mod environment;
 mod exits;
+mod generated;
 mod mounts;
 mod options;
 mod program;
