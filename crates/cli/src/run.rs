@@ -269,6 +269,9 @@ fn not_started(failed: Failed, program: &OsStr, spec: &SandboxSpec) -> Failure {
                 Some(path) => failure
                     .cause(format!("it is at '{}' outside, which is not part of the sandbox", path.display()))
                     .hint("--tools brings your tool chains along, --mount DIR:DIR any other directory"),
+                None if program.contains('/') => {
+                    failure.hint("check the path; the interpreter that a script names has to be inside too")
+                }
                 None => failure.hint("check the spelling, or install it on the host"),
             }
         }

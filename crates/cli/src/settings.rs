@@ -8,7 +8,7 @@ use std::path::Path;
 
 use engine::{Command, Engine};
 use policy::{
-    Backend, Isolation, Limits, Nesting, Root, SandboxSpec, Tools, Variable, Workspace,
+    Backend, Isolation, Limits, Mount, Nesting, Root, SandboxSpec, Tools, Variable, Workspace,
     parse_environment_file,
 };
 
@@ -52,7 +52,7 @@ pub(crate) fn resolve(run: Run, engine: &Engine) -> Result<Settings, Failure> {
         },
         workspace: Workspace::Empty,
         root: Root::Host(if run.tools { Tools::Owner } else { Tools::System }),
-        mounts: run.mount,
+        mounts: run.mount.into_iter().map(from_here).collect::<Result<_, _>>()?,
         environment,
         workdir: run.workdir,
         user: run.user,
@@ -114,6 +114,13 @@ fn check_size(argv: &[OsString], environment: &[Variable]) -> Result<(), Failure
     Err(Failure::new("the command and its variables are too large")
         .cause(format!("together they take {size} bytes, and a program gets at most {LARGEST_COMMAND}"))
         .hint("pass what is large on stdin, or in a file with --mount"))
+}
+
+/// A relative source is meant from where the caller stands, and the keeper stands elsewhere.
+fn from_here(mount: Mount) -> Result<Mount, Failure> {
+    let unusable = |error| Failure::new(format!("cannot mount '{}'", mount.source.display())).cause(error);
+    let source = std::path::absolute(&mount.source).map_err(unusable)?;
+    Ok(Mount { source, ..mount })
 }
 
 fn workspace(text: &str) -> Result<(), Failure> {
