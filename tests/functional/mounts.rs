@@ -39,6 +39,22 @@ callers!(read_only_unless_asked, |caller| {
     assert_eq!(fs::read_dir(tree.path()).unwrap().count(), 1);
 });
 
+callers!(from_where_the_caller_stands, |caller| {
+    let tree = caller.directory();
+    make_directory(caller, &tree.path().join("sub"));
+    write(caller, &tree.path().join("sub/data"), "here\n");
+    for source in ["sub", "./sub", "sub/../sub", "."] {
+        let mount = format!("{source}:/m");
+        let output = Agentbox::shipped(caller)
+            .options(["--mount", &mount])
+            .command(["sh", "-c", "cat /m/data /m/sub/data 2>/dev/null; true"])
+            .current_dir(tree.path())
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8_lossy(&output.stdout), "here\n", "{source}");
+    }
+});
+
 callers!(one_file, |caller| {
     let tree = caller.directory();
     let file = tree.path().join("notes");
