@@ -41,11 +41,10 @@ impl LeakCount {
         lines
     }
 
-    /// Fails the test if anything is left that was not there at `self`.
+    /// Fails the test if anything is left that was not there at `self`, once what is about to go has gone.
     #[track_caller]
     pub fn assert_nothing_left(&self) {
-        let left = leaks().since(self);
-        assert!(left.is_empty(), "left behind: {left:#?}");
+        self.assert_goes(|_| true);
     }
 
     /// Fails the test unless all that was not there at `self` goes within two seconds. `kind` picks what counts,
