@@ -1,11 +1,6 @@
 //! Exhaustion: what is used up inside is used up there alone. The numbers are those of the design's list of walls.
 
-#![expect(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    reason = "a test that cannot go on has failed"
-)]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod descriptors;
 mod disk;

@@ -80,7 +80,7 @@ fn finish(mut child: Child, after: &str) -> (i32, String) {
 
 callers_alone!(life_62_killed_at_any_moment, |caller| {
     let mut dice = Dice::throw(&format!("kill -9 as {caller:?}"));
-    let rounds = if is_full() { 400 } else { 40 };
+    let rounds = if is_full() { 400 } else { 24 };
     let before = Remains::before();
     for round in 0..rounds {
         let target = Target::ALL[round % Target::ALL.len()];

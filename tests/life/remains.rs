@@ -50,8 +50,10 @@ impl Remains {
     }
 }
 
-/// Whether a line is that of a dead orphan. Its number is freed by the host's own init, whenever that gets to it.
+/// Whether a line is that of a dead orphan, whose number the host's own init frees whenever it gets to it. Until
+/// then some of its namespaces still have names; those of the living come with a line for their process.
 fn awaits_init(line: &str) -> bool {
     let pid = line.strip_prefix("process ").and_then(|rest| rest.split(' ').next()?.parse().ok());
-    pid.and_then(HostProcess::read).is_some_and(|process| process.state == 'Z' && process.parent == 1)
+    let is_dead = |process: HostProcess| process.state == 'Z' && process.parent == 1;
+    line.starts_with("namespace ") || pid.and_then(HostProcess::read).is_some_and(is_dead)
 }
