@@ -34,6 +34,12 @@ pub use probe::{Finding, Ground, Need, Probe};
 pub use root::{INIT_PATH, OwnerTools, WRITABLE, tool_environment, tool_path};
 pub use weaken::Weaken;
 
+/// Takes back every signal that the caller ignored, except the one for broken pipes, which is an error to be read.
+/// With SIGCHLD ignored the kernel would keep the end of a child to itself.
+pub fn reset_signals() {
+    sys::reset_signals();
+}
+
 /// Closes every descriptor but the first three. Only for the first moment of a process that has just been
 /// executed, when nothing in it owns one of the others yet.
 pub fn drop_inherited_descriptors() {

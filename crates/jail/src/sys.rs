@@ -65,7 +65,7 @@ pub(crate) enum Cloned {
 /// clone3 without shared memory: the child has a copy of everything, and only the calling thread.
 pub(crate) fn clone_into(namespaces: u64, cgroup: Option<BorrowedFd<'_>>) -> Outcome<Cloned> {
     let mut pidfd: RawFd = -1;
-    // The child starts with every signal at its default: what the caller ignored is not inherited.
+    // No handler of ours is the child's. What was ignored would stay so, but the keeper ignores almost nothing.
     const CLONE_CLEAR_SIGHAND: u64 = 0x1_0000_0000;
     let mut arguments = CloneArguments {
         flags: namespaces | libc::CLONE_PIDFD as u64 | CLONE_CLEAR_SIGHAND,
@@ -330,6 +330,16 @@ pub(crate) fn landlock_version() -> u32 {
     const LANDLOCK_CREATE_RULESET_VERSION: u32 = 1;
     raw!(libc::SYS_landlock_create_ruleset, NULL, 0usize, LANDLOCK_CREATE_RULESET_VERSION)
         .map_or(0, |version| version as u32)
+}
+
+/// Gives every signal its default action, except SIGPIPE.
+pub(crate) fn reset_signals() {
+    // struct sigaction of the kernel: handler, flags, restorer, mask; all zero is SIG_DFL.
+    let default = [0u64; 4];
+    for signal in (1..=64).filter(|signal| *signal != libc::SIGPIPE) {
+        // Two of them have no other action and say so.
+        let _ = raw!(libc::SYS_rt_sigaction, signal, default.as_ptr(), NULL, 8usize);
+    }
 }
 
 /// Unblocks every signal: what the caller blocked is not inherited.

@@ -26,6 +26,7 @@ use supervisor::Supervise;
 #[must_use]
 pub fn main(supervise: fn(Bequest) -> i32) -> ExitCode {
     let _ = rustix::thread::set_name(c"agentbox-keeper");
+    jail::reset_signals();
     // First of all: what the caller had open is nobody's here, least of all the supervisor's.
     sandbox::drop_descriptors();
     // Away from the caller's terminal: a Ctrl-C there is for the command, and the sandbox outlives a hang-up.
