@@ -260,3 +260,10 @@ callers!(processes_nobody_inside_is_root, |caller| {
         breach(caller, Wall::NonRoot, check);
     }
 });
+
+callers!(processes_a_caller_that_ignores_signals, |caller| {
+    let ignoring = ["/usr/bin/env", "--ignore-signal=CHLD,HUP,INT,TERM"];
+    let finished =
+        Agentbox::shipped(caller).behind(ignoring).run(["sh", "-c", "grep SigIgn /proc/self/status; exit 7"]);
+    assert_eq!(finished.assert_code(7).stdout(), "SigIgn:\t0000000000000000\n");
+});
