@@ -99,7 +99,7 @@ impl Plan {
             own_cgroups,
             cgroup_steps,
             host_name: root::host_name(spec).into_bytes(),
-            limits: resource_limits(spec, cgroup.as_ref()),
+            limits: resource_limits(spec, &report),
             filter: filters::sandbox(spec.nesting),
             init_path: host_path(Path::new(INIT_PATH))?,
             init_arguments,
@@ -161,10 +161,10 @@ fn root_options(spec: &SandboxSpec, ids: &IdMap, weaken: &Weaken) -> Result<CStr
 
 /// Resource limits that hold where no cgroup does, or beside it. Never RLIMIT_AS: a JVM or a Go program maps
 /// far more than it uses.
-fn resource_limits(spec: &SandboxSpec, cgroup: Option<&Cgroup>) -> Vec<(u32, u64)> {
+fn resource_limits(spec: &SandboxSpec, report: &Report) -> Vec<(u32, u64)> {
     const DESCRIPTORS: u64 = 65536;
     let mut limits = vec![(sys::LIMIT_CORE, 0), (sys::LIMIT_FILES, DESCRIPTORS)];
-    if cgroup.is_none() {
+    if report.state(Wall::PidsLimit) != State::Given {
         // Counted in each user namespace on its own since Linux 5.14.
         limits.push((sys::LIMIT_PROCESSES, u64::from(spec.limits.pids.count())));
     }

@@ -71,12 +71,15 @@ impl Legacy {
             if !self.places.iter().any(|place| place.controller == controller) {
                 let detail = format!("the caller may make no cgroup in the {} hierarchy", controller.name());
                 let hint = "run as root, or have the hierarchy's directory handed over";
-                let wall = match controller {
-                    Controller::Memory => Wall::MemoryLimit,
-                    Controller::Cpu => Wall::CpuLimit,
-                    Controller::Pids => Wall::PidsLimit,
-                };
-                report.missing(wall, detail, hint);
+                match controller {
+                    Controller::Memory => report.missing(Wall::MemoryLimit, detail, hint),
+                    Controller::Cpu => report.missing(Wall::CpuLimit, detail, hint),
+                    // RLIMIT_NPROC stands in for it.
+                    Controller::Pids => {
+                        let detail = format!("{} by RLIMIT_NPROC of its user namespace", limits.pids);
+                        report.weaker(Wall::PidsLimit, detail, hint);
+                    }
+                }
             }
         }
         Ok(())
