@@ -106,8 +106,9 @@ callers_alone!(each_is_clear_and_leaves_nothing, |caller| {
             );
         }
         assert_eq!(finished.stdout(), "", "{words:?}");
-        before.assert_goes(|_| true);
+        before.assert_goes(|kind| ["files", "cgroup", "mount"].contains(&kind));
     }
+    before.assert_goes(|_| true);
 });
 
 callers_alone!(words_cannot_speak_for_us, |caller| {

@@ -1,0 +1,81 @@
+//! How a run ends: all that was inside goes with the command, nothing inside holds it up, and an end that the
+//! command did not choose is said.
+
+use harness::{Agentbox, Caller, Finished, Processes, callers, host_processes};
+use rustix::process::{Pid, Signal, kill_process};
+
+fn shell(caller: Caller, script: &str) -> Finished {
+    Agentbox::shipped(caller).run(["sh", "-c", script])
+}
+
+/// A time to sleep that no other process has among its arguments.
+fn unique(number: u32) -> String {
+    format!("{}.{number}", 1_000_000 + std::process::id())
+}
+
+/// Whether a process with this argument is anywhere on the host.
+fn is_alive(argument: &str) -> bool {
+    host_processes().iter().any(|process| process.arguments.iter().any(|it| it == argument))
+}
+
+callers!(everything_ends_with_the_command, |caller| {
+    let time = unique(caller.uid());
+    let script = format!(
+        "sleep {time} & setsid sleep {time} & (trap '' HUP INT TERM; sleep {time}) & \
+         nohup setsid sh -c 'sleep {time} & exec sleep {time}' >/dev/null 2>&1 & \
+         until test $(ps -e -o args= | grep -c '^sleep {time}') = 5; do sleep 0.01; done; \
+         echo up; exit 11"
+    );
+    let finished = shell(caller, &script);
+    assert_eq!(finished.assert_code(11).stdout(), "up\n");
+    // Not one of them is there when the call returns.
+    assert!(!is_alive(&time));
+});
+
+callers!(last_words_arrive_whole, |caller| {
+    let finished = shell(caller, "head -c 3000000 /dev/zero; sleep 100000 & exit 7");
+    assert_eq!(finished.assert_code(7).stdout.len(), 3_000_000);
+});
+
+callers!(a_time_out_ends_the_group_and_the_sandbox_the_rest, |caller| {
+    let time = unique(100_000 + caller.uid());
+    let script = format!("sleep {time} & setsid sleep {time} & wait; wait");
+    Agentbox::shipped(caller).option("--timeout=300ms").run(["sh", "-c", &script]).assert_code(124);
+    assert!(!is_alive(&time));
+});
+
+callers!(init_takes_no_signal_from_inside, |caller| {
+    let script = "for s in TERM KILL INT HUP SEGV STOP QUIT USR1 ABRT; do kill -$s 1 2>/dev/null; done; \
+                  sleep 0.1; echo alive; exit 13";
+    assert_eq!(shell(caller, script).assert_code(13).stdout(), "alive\n");
+});
+
+callers!(a_stopped_command_can_be_ended, |caller| {
+    let running = Agentbox::shipped(caller).start(["sh", "-c", "kill -STOP $$; echo never"]);
+    let processes = running.processes();
+    let is_stopped = || host_processes().iter().any(|it| it.pid == processes.command && it.state == 'T');
+    while !is_stopped() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    // A process that is stopped takes no signal but one; the third request ends the sandbox.
+    for _ in 0..3 {
+        running.signal(Signal::INT);
+        std::thread::sleep(std::time::Duration::from_millis(100));
+    }
+    assert_eq!(running.finish().assert_code(130).stdout(), "");
+});
+
+callers!(a_killed_process_of_ours_is_said, |caller| {
+    let roles: [fn(Processes) -> i32; 3] = [|all| all.keeper, |all| all.supervisor, |all| all.init];
+    for role in roles {
+        // Once while it is quiet and once while output flows.
+        for argv in [["sleep", "100000"], ["yes", "y"]] {
+            let running = Agentbox::shipped(caller).start(argv);
+            let victim = role(running.processes());
+            kill_process(Pid::from_raw(victim).unwrap(), Signal::KILL).unwrap();
+            let finished = running.finish();
+            let stderr = finished.assert_refused().stderr();
+            assert!(stderr.contains("error: the "), "{stderr}");
+        }
+    }
+});
