@@ -58,7 +58,9 @@ fn supervise(bequest: Bequest) -> Result<(), SupervisorError> {
 async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
     let keeper = Keeper::new(async_stream(bequest.keeper)?);
     let (read, write) = async_stream(bequest.channel)?.into_split();
-    let (init, _no_requests_from_inside) = wire::start(read, write, Side::Asking);
+    let (init, from_inside) = wire::start(read, write, Side::Asking);
+    // Nothing may be asked from inside; kept unread, what is sent there would fill our memory.
+    drop(from_inside);
     let listener = std::os::unix::net::UnixListener::from(bequest.listener);
     listener.set_nonblocking(true)?;
     let listener = UnixListener::from_std(listener)?;

@@ -86,7 +86,7 @@ fn spec(engine: &Engine) -> Result<SandboxSpec, Problem> {
 async fn converse(client: UnixStream, request: Request) -> Option<i32> {
     client.set_nonblocking(true).ok()?;
     let (read, write) = tokio::net::UnixStream::from_std(client).ok()?.into_split();
-    let (connection, _incoming) = wire::start(read, write, Side::Asking);
+    let (connection, _) = wire::start(read, write, Side::Asking);
     // All lanes stay open until the end: what the command might say has to go somewhere.
     let mut channel = connection.open().ok()?;
     channel.messages.sender.send_message(&request).await.ok()?;
