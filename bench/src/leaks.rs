@@ -11,25 +11,35 @@ use crate::contender::Contender;
 use crate::goal::{Bound, Line};
 use crate::{Effort, runtime};
 
+/// How long what has ended may take to go.
+const SETTLING: Duration = Duration::from_secs(5);
+
 pub(crate) fn measure(effort: Effort) -> Result<Line> {
     let contender = Contender::agentbox()?;
     contender.cycle()?;
+    // The kernel takes network namespaces apart in its own time: those of earlier measurements would hide ours.
+    std::thread::sleep(SETTLING);
     let before = Count::now();
     for _ in 0..effort.endurance {
         contender.cycle()?;
     }
-    // The kernel takes network namespaces apart in its own time.
-    std::thread::sleep(Duration::from_secs(2));
+    std::thread::sleep(SETTLING);
     let after = Count::now();
     let measured =
         after.named().into_iter().zip(before.named()).map(|((name, after), (_, before))| {
             (name.to_owned(), format!("{:+}", after as i64 - before as i64))
         });
-    let left = after.total() as f64 - before.total() as f64;
+    // Each kind by itself: fewer of one must not make up for more of another.
+    let grown = after
+        .named()
+        .into_iter()
+        .zip(before.named())
+        .map(|((_, after), (_, before))| after.saturating_sub(before));
+    let left: usize = grown.sum();
     Ok(Line {
         what: format!("left after {} cycles, root", effort.endurance),
         measured: measured.collect(),
-        value: Some(left.max(0.0)),
+        value: Some(left as f64),
         goal: Some(Bound::AtMost(0.0)),
         floor: Some(Bound::AtMost(0.0)),
     })
@@ -73,10 +83,6 @@ impl Count {
             ("namespaces", self.namespaces),
             ("files", self.files),
         ]
-    }
-
-    fn total(&self) -> usize {
-        self.named().iter().map(|(_, count)| count).sum()
     }
 }
 

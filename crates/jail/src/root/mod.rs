@@ -25,7 +25,7 @@ pub use tools::{OwnerTools, tool_environment, tool_path};
 /// The directories inside that can be written, beside what the owner mounts. All of them lie in the one root
 /// tmpfs, so that one number limits them together.
 pub const WRITABLE: [&str; 5] = ["/workspace", "/mnt/user-data/outputs", "/home/agent", "/tmp", "/dev/shm"];
-/// Where the owner's tool chains get their home directory from and our own files stand.
+/// Where the file that becomes PID 1 stands inside.
 pub const INIT_PATH: &str = "/.agentbox/init";
 
 /// What of the host the plan of a root is made from.
