@@ -51,7 +51,10 @@ fn check(start: &dyn Fn() -> Agentbox) -> Result<(), String> {
     crate::none_of("posture", differences.iter().map(String::as_str).take(5))
 }
 
-/// The first process and its children, once each has become its last program.
+/// Where a process that sleeps waits; before that, `sleep` still reads its locale.
+const SLEEPING: libc::c_long = libc::SYS_clock_nanosleep;
+
+/// The first process and its children, once each has become its last program and that has come to rest.
 fn settled(running: &Running) -> Vec<i32> {
     let processes = running.processes();
     let deadline = Instant::now() + Duration::from_secs(2);
@@ -60,7 +63,7 @@ fn settled(running: &Running) -> Vec<i32> {
         found.extend(
             descendants(processes.init).into_iter().filter(|process| process.pid != processes.command),
         );
-        let all = found.len() >= 4 && found.iter().all(|process| process.name == "sleep");
+        let all = found.len() >= 4 && found.iter().all(|process| process.syscall() == Some(SLEEPING));
         if all || Instant::now() > deadline {
             return found.iter().map(|process| process.pid).collect();
         }

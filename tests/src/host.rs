@@ -49,6 +49,12 @@ impl HostProcess {
         Path::new("/proc").join(self.pid.to_string()).join(name)
     }
 
+    /// The number of the system call that it waits in; none while it runs.
+    #[must_use]
+    pub fn syscall(&self) -> Option<i64> {
+        fs::read_to_string(self.file("syscall")).ok()?.split(' ').next()?.parse().ok()
+    }
+
     /// The device and number of the file that it runs.
     #[must_use]
     pub fn program(&self) -> Option<(u64, u64)> {
