@@ -13,6 +13,9 @@ mod terminal;
 
 use std::process::ExitCode;
 
+#[global_allocator]
+static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+
 use clap::Parser as _;
 use engine::doctor::LIMITS_PROBE;
 

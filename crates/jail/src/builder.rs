@@ -49,6 +49,7 @@ macro_rules! phases {
 }
 
 phases! {
+    Namespaces "make the namespaces",
     Gate "wait for the keeper",
     Propagation "cut the mounts off from the host's",
     NewRoot "mount the new root",
@@ -103,7 +104,8 @@ fn build(
     let keeps = |wall| plan.weaken.keeps(wall);
 
     let _ = sys::set_name(c"agentbox-build");
-    sys::set_umask(0).map_err(at(Phase::Gate))?;
+    sys::set_umask(0).map_err(at(Phase::Namespaces))?;
+    sys::unshare(namespaces(plan)).map_err(at(Phase::Namespaces))?;
     // Until the keeper has written the id maps, this process is nobody and could own no file.
     wait(ends.gate).map_err(at(Phase::Gate))?;
 
@@ -163,6 +165,17 @@ fn become_init(plan: &Plan, arguments: &PointerArray<'_>, nothing: &PointerArray
     }
     let errno = sys::execute(&plan.init_path, arguments, nothing);
     Failure { phase: Phase::Execute, step: 0, errno: errno.0 }
+}
+
+/// All namespaces that are not made yet, but the cgroup's: that one begins where the keeper will have moved us.
+fn namespaces(plan: &Plan) -> i32 {
+    let optional = [
+        (Wall::NetNamespace, libc::CLONE_NEWNET),
+        (Wall::IpcNamespace, libc::CLONE_NEWIPC),
+        (Wall::UtsNamespace, libc::CLONE_NEWUTS),
+    ];
+    let kept = optional.iter().filter(|(wall, _)| plan.weaken.keeps(*wall));
+    kept.fold(libc::CLONE_NEWNS, |flags, (_, flag)| flags | flag)
 }
 
 /// Waits for the parent's byte.

@@ -113,28 +113,29 @@ impl IdMap {
         Err(JailError::UnmappedUser { uid: user.uid, gid: user.gid, only: AGENT_UID })
     }
 
-    /// Writes the maps of the process `pid`, which waits for that in a new user namespace.
-    pub(crate) fn write(&self, pid: i32) -> Result<(), JailError> {
+    /// Writes the maps of the process `pid`, which waits for that in a new user namespace, or starts helpers
+    /// that do it.
+    pub(crate) fn write(&self, pid: i32) -> Result<Vec<Helper>, JailError> {
         let process = PathBuf::from(format!("/proc/{pid}"));
         match self {
             Self::Range { first, .. } => {
                 let line = format!("0 {first} {MAPPED_IDS}");
                 write_map(&process.join("gid_map"), &line)?;
-                write_map(&process.join("uid_map"), &line)
+                write_map(&process.join("uid_map"), &line)?;
             }
             Self::Subordinate { uids, gids } => {
                 // The two helpers run beside each other: each takes about a millisecond.
                 let uid_map = start_helper("newuidmap", pid, AGENT_UID, geteuid().as_raw(), *uids)?;
                 let gid_map = start_helper("newgidmap", pid, AGENT_GID, getegid().as_raw(), *gids)?;
-                uid_map.finish()?;
-                gid_map.finish()
+                return Ok(vec![uid_map, gid_map]);
             }
             Self::Single => {
                 write_map(&process.join("setgroups"), "deny")?;
                 write_map(&process.join("gid_map"), &format!("{AGENT_GID} {} 1", getegid().as_raw()))?;
-                write_map(&process.join("uid_map"), &format!("{AGENT_UID} {} 1", geteuid().as_raw()))
+                write_map(&process.join("uid_map"), &format!("{AGENT_UID} {} 1", geteuid().as_raw()))?;
             }
         }
+        Ok(Vec::new())
     }
 }
 
@@ -143,7 +144,8 @@ fn write_map(path: &Path, line: &str) -> Result<(), JailError> {
 }
 
 /// A setuid helper at work on a map.
-struct Helper {
+#[derive(Debug)]
+pub(crate) struct Helper {
     name: &'static str,
     child: std::process::Child,
 }
@@ -174,7 +176,8 @@ fn start_helper(
 }
 
 impl Helper {
-    fn finish(mut self) -> Result<(), JailError> {
+    /// Waits until the map is written.
+    pub(crate) fn finish(mut self) -> Result<(), JailError> {
         let failed = |source| JailError::IdMap { what: self.name.to_owned(), source };
         let status = self.child.wait().map_err(failed)?;
         if status.success() { Ok(()) } else { Err(failed(io::ErrorKind::PermissionDenied.into())) }

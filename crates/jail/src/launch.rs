@@ -9,7 +9,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::builder::{self, Ends, Failure, Phase};
 use crate::error::JailError;
-use crate::ids::IdMap;
+use crate::ids::{Helper, IdMap};
 use crate::plan::Plan;
 use crate::sys::{self, Cloned, PointerArray};
 
@@ -28,6 +28,8 @@ pub struct Jailed {
     pidfd: OwnedFd,
     status: OwnedFd,
     gate: Option<OwnedFd>,
+    /// What still writes its id maps.
+    helpers: Vec<Helper>,
 }
 
 /// Clones the builder; it begins at once and waits at its gate for [`Jailed::map_ids`].
@@ -45,27 +47,23 @@ pub fn launch(plan: &Plan, streams: &Streams<'_>) -> Result<Jailed, JailError> {
         log: streams.log.as_raw_fd(),
     };
     let entrance = plan.cgroup.as_ref().and_then(|cgroup| cgroup.entrance());
-    match sys::clone_into(namespaces(plan), entrance).map_err(|e| JailError::Namespaces(e.into()))? {
+    match sys::clone_into(first_namespaces(plan), entrance).map_err(|e| JailError::Namespaces(e.into()))? {
         Cloned::Child => {
             // Our copy of the gate's outer end would keep end-of-file away when the keeper dies.
             let _ = sys::close(gate.as_raw_fd());
             builder::run(plan, ends, &arguments, &nothing)
         }
-        Cloned::Parent { pid, pidfd } => Ok(Jailed { pid, pidfd, status, gate: Some(gate) }),
+        Cloned::Parent { pid, pidfd } => {
+            Ok(Jailed { pid, pidfd, status, gate: Some(gate), helpers: Vec::new() })
+        }
     }
 }
 
-/// All namespaces but the cgroup's, which the builder makes itself once it has been moved.
-fn namespaces(plan: &Plan) -> u64 {
-    let optional = [
-        (Wall::PidNamespace, libc::CLONE_NEWPID),
-        (Wall::NetNamespace, libc::CLONE_NEWNET),
-        (Wall::IpcNamespace, libc::CLONE_NEWIPC),
-        (Wall::UtsNamespace, libc::CLONE_NEWUTS),
-    ];
-    let kept = optional.iter().filter(|(wall, _)| plan.weaken.keeps(*wall));
-    let flags = kept.fold(libc::CLONE_NEWUSER | libc::CLONE_NEWNS, |flags, (_, flag)| flags | flag);
-    flags as u32 as u64
+/// The namespaces that only a clone can make. The builder makes the others itself, as that takes time which the
+/// keeper has better use for.
+fn first_namespaces(plan: &Plan) -> u64 {
+    let pid = if plan.weaken.keeps(Wall::PidNamespace) { libc::CLONE_NEWPID } else { 0 };
+    (libc::CLONE_NEWUSER | pid) as u32 as u64
 }
 
 /// A v1 cgroup takes only processes of the mover's own id, so an ordinary user moves the builder before it
@@ -78,23 +76,31 @@ const fn moves_early(ids: &IdMap) -> bool {
 }
 
 impl Jailed {
-    /// Gives the builder its ids; it begins to build.
+    /// Gives the builder its ids; it begins to build, unless helpers are still at work on them.
     pub fn map_ids(&mut self, plan: &Plan) -> Result<(), JailError> {
-        plan.ids.write(self.pid)?;
-        if moves_early(&plan.ids) {
-            self.join_cgroup(plan)?;
-        }
-        self.open_gate();
-        Ok(())
+        self.helpers = plan.ids.write(self.pid)?;
+        if self.helpers.is_empty() { self.begin(plan) } else { Ok(()) }
     }
 
     /// Gives the builder its cgroup while it builds, and lets it finish.
     pub fn limit(&mut self, plan: &Plan) -> Result<(), JailError> {
+        if !self.helpers.is_empty() {
+            self.helpers.drain(..).try_for_each(Helper::finish)?;
+            self.begin(plan)?;
+        }
         if !moves_early(&plan.ids) {
             self.join_cgroup(plan)?;
         }
         self.open_gate();
         self.gate = None;
+        Ok(())
+    }
+
+    fn begin(&self, plan: &Plan) -> Result<(), JailError> {
+        if moves_early(&plan.ids) {
+            self.join_cgroup(plan)?;
+        }
+        self.open_gate();
         Ok(())
     }
 
@@ -134,13 +140,15 @@ impl Jailed {
         }
         let bytes: [u8; Failure::SIZE] = bytes.try_into().map_err(|_| JailError::Vanished)?;
         let failure = Failure::from_bytes(bytes).ok_or(JailError::Vanished)?;
+        let source = io::Error::from_raw_os_error(failure.errno);
         let steps = match failure.phase {
+            Phase::Namespaces => return Err(JailError::Namespaces(source)),
             Phase::Steps => plan.steps.get(failure.step as usize),
             Phase::CgroupSteps => plan.cgroup_steps.get(failure.step as usize),
             _ => None,
         };
         let step = steps.map_or_else(|| failure.phase.meaning().to_owned(), |step| step.describe());
-        Err(JailError::Step { step, source: io::Error::from_raw_os_error(failure.errno) })
+        Err(JailError::Step { step, source })
     }
 
     /// Init's process id, as the host counts.
