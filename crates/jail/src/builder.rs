@@ -1,10 +1,11 @@
 //! The process after clone: builds the walls around itself from the inside, step by step, and becomes init.
 //! Only raw system calls on data planned before: another thread of the caller may have held any lock.
 
-use std::os::fd::RawFd;
+use std::os::fd::{AsRawFd as _, RawFd};
 
 use policy::Wall;
 
+use crate::cgroup::Cgroup;
 use crate::plan::Plan;
 use crate::seccomp;
 use crate::step::Step;
@@ -13,7 +14,7 @@ use crate::sys::{self, Errno, Outcome, PointerArray};
 /// Descriptors that the builder works with, as numbers that both sides of the clone know.
 #[derive(Clone, Copy)]
 pub(crate) struct Ends {
-    /// The parent lets the builder go on by a byte here, twice; end-of-file means that it is gone.
+    /// The parent lets the builder go on by a byte here; end-of-file means that it is gone.
     pub(crate) gate: RawFd,
     /// The builder says here where it failed; it closes by itself when init starts.
     pub(crate) status: RawFd,
@@ -49,14 +50,13 @@ macro_rules! phases {
 }
 
 phases! {
+    Cgroup "join the cgroups",
     Namespaces "make the namespaces",
     Gate "wait for the keeper",
     Propagation "cut the mounts off from the host's",
     NewRoot "mount the new root",
     Identity "become the root of the new user namespace",
     Steps "put the new root together",
-    CgroupNamespace "make a cgroup namespace",
-    CgroupSteps "show the sandbox its cgroup",
     Name "set the host name",
     Loopback "raise the loopback device",
     Pivot "leave the host's root",
@@ -105,6 +105,8 @@ fn build(
 
     let _ = sys::set_name(c"agentbox-build");
     sys::set_umask(0).map_err(at(Phase::Namespaces))?;
+    // First of all: the cgroup namespace begins where one stands, and from here on everything is counted.
+    join_cgroups(plan).map_err(at(Phase::Cgroup))?;
     sys::unshare(namespaces(plan)).map_err(at(Phase::Namespaces))?;
     // Until the keeper has written the id maps, this process is nobody and could own no file.
     wait(ends.gate).map_err(at(Phase::Gate))?;
@@ -122,12 +124,6 @@ fn build(
     sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64).map_err(at(Phase::Identity))?;
     run_steps(&plan.steps, Phase::Steps)?;
 
-    // The cgroup namespace begins where one stands, so the keeper has to have moved us by now.
-    wait(ends.gate).map_err(at(Phase::Gate))?;
-    if plan.own_cgroups {
-        sys::unshare(libc::CLONE_NEWCGROUP).map_err(at(Phase::CgroupNamespace))?;
-    }
-    run_steps(&plan.cgroup_steps, Phase::CgroupSteps)?;
     if keeps(Wall::UtsNamespace) {
         sys::set_host_name(&plan.host_name).map_err(at(Phase::Name))?;
     }
@@ -167,15 +163,22 @@ fn become_init(plan: &Plan, arguments: &PointerArray<'_>, nothing: &PointerArray
     Failure { phase: Phase::Execute, step: 0, errno: errno.0 }
 }
 
-/// All namespaces that are not made yet, but the cgroup's: that one begins where the keeper will have moved us.
+/// Moves itself into the v1 cgroups, by files that the keeper has opened. On v2 it was cloned into its cgroup.
+fn join_cgroups(plan: &Plan) -> Outcome {
+    let mut doors = plan.cgroup.iter().flat_map(Cgroup::doors);
+    doors.try_for_each(|door| sys::write(door.as_raw_fd(), b"0").map(drop))
+}
+
+/// All namespaces that are not made yet.
 fn namespaces(plan: &Plan) -> i32 {
+    let own_cgroups = if plan.own_cgroups { libc::CLONE_NEWCGROUP } else { 0 };
     let optional = [
         (Wall::NetNamespace, libc::CLONE_NEWNET),
         (Wall::IpcNamespace, libc::CLONE_NEWIPC),
         (Wall::UtsNamespace, libc::CLONE_NEWUTS),
     ];
     let kept = optional.iter().filter(|(wall, _)| plan.weaken.keeps(*wall));
-    kept.fold(libc::CLONE_NEWNS, |flags, (_, flag)| flags | flag)
+    kept.fold(libc::CLONE_NEWNS | own_cgroups, |flags, (_, flag)| flags | flag)
 }
 
 /// Waits for the parent's byte.

@@ -1,4 +1,4 @@
-//! Clones the builder and brings it through its gate: id maps, cgroups, and the word whether it went well.
+//! Clones the builder and brings it through its gate: id maps, and the word whether it went well.
 
 use std::io::{self, Read as _};
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
@@ -9,7 +9,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::builder::{self, Ends, Failure, Phase};
 use crate::error::JailError;
-use crate::ids::{Helper, IdMap};
+use crate::ids::Helper;
 use crate::plan::Plan;
 use crate::sys::{self, Cloned, PointerArray};
 
@@ -66,53 +66,21 @@ fn first_namespaces(plan: &Plan) -> u64 {
     (libc::CLONE_NEWUSER | pid) as u32 as u64
 }
 
-/// A v1 cgroup takes only processes of the mover's own id, so an ordinary user moves the builder before it
-/// changes ids. Root may move anybody and does it beside the builder's work.
-const fn moves_early(ids: &IdMap) -> bool {
-    match ids {
-        IdMap::Range { .. } => false,
-        IdMap::Subordinate { .. } | IdMap::Single => true,
-    }
-}
-
 impl Jailed {
-    /// Gives the builder its ids; it begins to build, unless helpers are still at work on them.
+    /// Begins to give the builder its ids.
     pub fn map_ids(&mut self, plan: &Plan) -> Result<(), JailError> {
         self.helpers = plan.ids.write(self.pid)?;
-        if self.helpers.is_empty() { self.begin(plan) } else { Ok(()) }
+        if self.helpers.is_empty() { self.open_gate() } else { Ok(()) }
     }
 
-    /// Gives the builder its cgroup while it builds, and lets it finish.
-    pub fn limit(&mut self, plan: &Plan) -> Result<(), JailError> {
-        if !self.helpers.is_empty() {
-            self.helpers.drain(..).try_for_each(Helper::finish)?;
-            self.begin(plan)?;
-        }
-        if !moves_early(&plan.ids) {
-            self.join_cgroup(plan)?;
-        }
-        self.open_gate();
-        self.gate = None;
-        Ok(())
-    }
-
-    fn begin(&self, plan: &Plan) -> Result<(), JailError> {
-        if moves_early(&plan.ids) {
-            self.join_cgroup(plan)?;
-        }
-        self.open_gate();
-        Ok(())
-    }
-
-    fn join_cgroup(&self, plan: &Plan) -> Result<(), JailError> {
-        plan.cgroup.as_ref().map_or(Ok(()), |cgroup| cgroup.join(self.pid))
-    }
-
-    fn open_gate(&self) {
-        if let Some(gate) = &self.gate {
+    /// Waits until the builder has its ids and may build.
+    pub fn open_gate(&mut self) -> Result<(), JailError> {
+        self.helpers.drain(..).try_for_each(Helper::finish)?;
+        if let Some(gate) = self.gate.take() {
             // If the builder is gone, its status says why.
             let _ = rustix::io::write(gate, b"g");
         }
+        Ok(())
     }
 
     /// Becomes readable once it is known whether the walls stand.
@@ -144,7 +112,6 @@ impl Jailed {
         let steps = match failure.phase {
             Phase::Namespaces => return Err(JailError::Namespaces(source)),
             Phase::Steps => plan.steps.get(failure.step as usize),
-            Phase::CgroupSteps => plan.cgroup_steps.get(failure.step as usize),
             _ => None,
         };
         let step = steps.map_or_else(|| failure.phase.meaning().to_owned(), |step| step.describe());

@@ -42,8 +42,6 @@ pub struct Plan {
     pub(crate) steps: Vec<Step>,
     /// Whether the sandbox gets a cgroup namespace.
     pub(crate) own_cgroups: bool,
-    /// After the cgroup has been joined, as its namespace begins where one stands.
-    pub(crate) cgroup_steps: Vec<Step>,
     pub(crate) host_name: Vec<u8>,
     pub(crate) limits: Vec<(u32, u64)>,
     pub(crate) filter: Program,
@@ -88,16 +86,14 @@ impl Plan {
         weaken.root(&mut steps)?;
         let own_cgroups =
             report.state(Wall::CgroupNamespace) == State::Given && weaken.keeps(Wall::CgroupNamespace);
-        let cgroup_steps = match &cgroup {
-            Some(cgroup) if own_cgroups => cgroup.steps()?,
-            _ => Vec::new(),
-        };
+        if let Some(cgroup) = cgroup.as_ref().filter(|_| own_cgroups) {
+            steps.extend(cgroup.steps()?);
+        }
         Ok(Self {
             staging: host_path(site.staging)?,
             root_options: root_options(spec, &ids, &weaken)?,
             steps,
             own_cgroups,
-            cgroup_steps,
             host_name: root::host_name(spec).into_bytes(),
             limits: resource_limits(spec, &report),
             filter: filters::sandbox(spec.nesting),

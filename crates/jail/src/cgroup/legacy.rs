@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
 use policy::{Limits, Report, Wall};
@@ -24,6 +25,8 @@ struct Place {
     directory: PathBuf,
     /// The controllers that are mounted together, as mount options.
     options: String,
+    /// The file to which a thread writes to move in, once the directory is made.
+    door: Option<OwnedFd>,
 }
 
 impl Legacy {
@@ -42,6 +45,7 @@ impl Legacy {
                 controller,
                 directory: hierarchy.own.join(name),
                 options: options.cloned().collect::<Vec<_>>().join(","),
+                door: None,
             });
         }
         (!places.is_empty()).then_some(Self { places })
@@ -57,14 +61,17 @@ impl Legacy {
     }
 
     pub(super) fn create(&mut self, limits: &Limits, report: &mut Report) -> Result<(), String> {
-        for place in &self.places {
-            let problem = |error: std::io::Error| format!("{}: {error}", place.directory.display());
+        for place in &mut self.places {
+            let path = place.directory.display().to_string();
+            let problem = |error: io::Error| format!("{path}: {error}");
             match fs::create_dir(&place.directory) {
                 // Controllers that are mounted together share their directory.
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 made => made.map_err(problem)?,
             }
             place.set(limits).map_err(problem)?;
+            let door = fs::File::options().write(true).open(place.directory.join("tasks"));
+            place.door = Some(door.map_err(problem)?.into());
             report_limit(report, place.controller, limits, "v1");
         }
         for controller in Controller::ALL {
@@ -85,12 +92,9 @@ impl Legacy {
         Ok(())
     }
 
-    pub(super) fn join(&self, pid: i32) -> Result<(), JailError> {
-        for place in &self.places {
-            let path = place.directory.join("cgroup.procs");
-            fs::write(&path, pid.to_string()).map_err(|source| JailError::File { path, source })?;
-        }
-        Ok(())
+    /// The files by which a process moves its one thread in.
+    pub(super) fn doors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.places.iter().filter_map(|place| place.door.as_ref()).map(AsFd::as_fd)
     }
 
     pub(super) fn steps(&self) -> Result<Vec<Step>, JailError> {
@@ -113,7 +117,7 @@ impl Legacy {
 }
 
 impl Place {
-    fn set(&self, limits: &Limits) -> std::io::Result<()> {
+    fn set(&self, limits: &Limits) -> io::Result<()> {
         let set = |file: &str, value: u64| fs::write(self.directory.join(file), value.to_string());
         match self.controller {
             Controller::Memory => {
