@@ -94,24 +94,23 @@ enum Ended {
 /// it is known whether they stand.
 async fn follow(mut events: Events, reporting: Reporting, walls: oneshot::Sender<()>) -> Result<(), Failure> {
     let mut walls = Some(walls);
-    let mut outcome = Err(Failure::new("the keeper ended without a word"));
     while let Some(event) = events.next().await? {
         match event {
             KeeperEvent::Ready { report, covered_sockets, .. } => {
                 print_report(&report, &covered_sockets, reporting);
                 let _ = walls.take().map(|walls| walls.send(()));
             }
-            KeeperEvent::Failed(problem) => outcome = Err(problem.into()),
-            KeeperEvent::Ended { leftover: None } => outcome = Ok(()),
+            // The keeper itself goes a moment later, and nothing is gained by seeing that.
+            KeeperEvent::Failed(problem) => return Err(problem.into()),
+            KeeperEvent::Ended { leftover: None } => return Ok(()),
             KeeperEvent::Ended { leftover: Some(leftover) } => {
-                outcome = Err(Failure::new("something of the sandbox is left behind")
+                return Err(Failure::new("something of the sandbox is left behind")
                     .cause(leftover)
                     .hint("the next agentbox command tries again to remove it"));
             }
         }
     }
-    events.wait();
-    outcome
+    Err(Failure::new("the keeper ended without a word"))
 }
 
 /// Asks for the command and passes bytes, signals and sizes on until it has ended.

@@ -10,7 +10,6 @@ mod sandbox;
 mod supervisor;
 mod watch;
 
-use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
@@ -40,19 +39,25 @@ pub fn main(supervise: fn(Bequest) -> i32) -> ExitCode {
 
 /// The straight line: order, walls, wait, clean up, tell.
 fn keep(engine: &UnixStream, supervise: Supervise) -> Result<(), KeeperError> {
-    let (order, [lock, client]) = handover::receive::<KeeperOrder, 2>(engine)?;
-    let told = match Sandbox::start(&order, client, supervise) {
-        Ok(sandbox) => watch::watch(sandbox, engine),
-        Err(error) => Err(error),
+    // The lock is held to the last: until then no other command takes the sandbox for a dead one.
+    let (order, [_lock, client]) = handover::receive::<KeeperOrder, 2>(engine)?;
+    let (told, supervisor) = match Sandbox::start(&order, client, supervise) {
+        Ok(sandbox) => {
+            let (watched, supervisor) = watch::watch(sandbox, engine);
+            (watched, Some(supervisor))
+        }
+        Err(error) => (Err(error), None),
     };
     let leftover = clean(&order.runtime).err().map(|error| error.to_string());
-    // Only now may another command take the sandbox's name.
-    drop::<OwnedFd>(lock);
     let event = match told {
         Ok(()) => KeeperEvent::Ended { leftover },
         Err(error) => KeeperEvent::Failed(error.problem()),
     };
     // Whoever ordered the sandbox may be gone; then nobody wants to know.
     let _ = handover::send(engine, &event, &[]);
+    // Nothing is left of the sandbox, and the caller need not wait for the two of us.
+    if let Some(supervisor) = supervisor {
+        supervisor.destroy();
+    }
     Ok(())
 }

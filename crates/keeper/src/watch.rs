@@ -8,19 +8,19 @@ use rustix::io::Errno;
 
 use crate::error::KeeperError;
 use crate::sandbox::{Sandbox, remove_cgroup};
+use crate::supervisor::Supervisor;
 
-/// Watches until the sandbox is over, then ends both processes and removes the cgroups.
-pub(crate) fn watch(mut sandbox: Sandbox, engine: &UnixStream) -> Result<(), KeeperError> {
+/// Watches until the sandbox is over, then ends everything inside and removes the cgroups. The supervisor is given
+/// back: it still says its last words.
+pub(crate) fn watch(mut sandbox: Sandbox, engine: &UnixStream) -> (Result<(), KeeperError>, Supervisor) {
     let watched = wait_for_walls(&mut sandbox, engine).and_then(|()| serve(&mut sandbox));
     let Sandbox { plan, jailed, supervisor } = sandbox;
-    // The supervisor says its last words while the walls come down.
     supervisor.dismiss();
     jailed.destroy();
-    supervisor.destroy();
     remove_cgroup(&plan);
     // The keeper is about to end; taking the plan apart would only take time.
     std::mem::forget(plan);
-    watched
+    (watched, supervisor)
 }
 
 /// Until init runs behind its walls, or failed to, or the supervisor did.
