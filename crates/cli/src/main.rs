@@ -18,26 +18,34 @@ static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 use clap::Parser as _;
 use engine::doctor::LIMITS_PROBE;
+use engine::{EngineError, WaitingKeeper};
 
 use arguments::{Arguments, Subcommand};
 use failure::Failure;
 
 fn main() -> ExitCode {
     // The process behind a sandbox takes its orders over a socket and has no arguments to parse.
-    match std::env::args_os().nth(1).as_ref().and_then(|word| word.to_str()) {
+    let word = std::env::args_os().nth(1);
+    let word = word.as_ref().and_then(|word| word.to_str());
+    match word {
         Some("keeper") => return keeper::main(supervisor::main),
         Some(LIMITS_PROBE) => return engine::doctor::limits_probe(),
         _ => {}
     }
+    // The keeper starts while the arguments are read; where they are wrong, it ends without an order.
+    let keeper = if word == Some("run") { Some(WaitingKeeper::start()) } else { None };
     match Arguments::try_parse() {
-        Ok(arguments) => dispatch(arguments).unwrap_or_else(|failure| failure.print()),
+        Ok(arguments) => dispatch(arguments, keeper).unwrap_or_else(|failure| failure.print()),
         Err(error) => failure::usage(&error),
     }
 }
 
-fn dispatch(arguments: Arguments) -> Result<ExitCode, Failure> {
+fn dispatch(
+    arguments: Arguments,
+    keeper: Option<Result<WaitingKeeper, EngineError>>,
+) -> Result<ExitCode, Failure> {
     match arguments.subcommand {
-        Subcommand::Run(run) => run::run(*run),
+        Subcommand::Run(run) => run::run(*run, keeper.unwrap_or_else(WaitingKeeper::start)?),
         Subcommand::Doctor(doctor) => doctor::doctor(&doctor),
         Subcommand::Version => generate::version(),
         Subcommand::Completions { shell } => generate::completions(shell),

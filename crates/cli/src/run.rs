@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::process::ExitCode;
 
-use engine::{Engine, Events, KeeperEvent, Starting, find_outside};
+use engine::{Engine, Events, KeeperEvent, Starting, WaitingKeeper, find_outside};
 use policy::SandboxSpec;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
@@ -29,24 +29,25 @@ const SIGPIPE: u8 = 13;
 const ENOENT: i32 = 2;
 const E2BIG: i32 = 7;
 
-pub(crate) fn run(run: Run) -> Result<ExitCode, Failure> {
+pub(crate) fn run(run: Run, keeper: WaitingKeeper) -> Result<ExitCode, Failure> {
     let engine = Engine::open()?;
     let settings = settings::resolve(run, &engine)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::new("cannot start").cause(error))?;
-    let code = runtime.block_on(attach(&engine, settings));
+    let code = runtime.block_on(attach(&engine, keeper, settings));
     // A thread may still wait for a key on stdin; nobody needs it any more.
     runtime.shutdown_background();
     code
 }
 
-async fn attach(engine: &Engine, settings: Settings) -> Result<ExitCode, Failure> {
+async fn attach(engine: &Engine, keeper: WaitingKeeper, settings: Settings) -> Result<ExitCode, Failure> {
     let Settings { spec, command, report } = settings;
     let signals = Signals::listen()?;
     let (walls, standing) = oneshot::channel();
-    let Starting { client, events } = engine.start(spec.clone()).inspect_err(|_| drop(engine.reconcile()))?;
+    let Starting { client, events } =
+        engine.start(keeper, spec.clone()).inspect_err(|_| drop(engine.reconcile()))?;
     let keeper = tokio::spawn(follow(events, report, walls));
     // While the walls go up, what killed keepers left is cleaned up.
     let cleaning = engine.reconcile();

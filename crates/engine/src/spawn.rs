@@ -1,6 +1,7 @@
 //! Starts a keeper, gives it its order and hears what it tells. Where systemd is to give the keeper a scope and
 //! does not, the keeper is started once more without one, and its report says what is missing.
 
+use std::env;
 use std::fs::File;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
@@ -16,11 +17,54 @@ use crate::scope;
 /// The largest event of a keeper's.
 const LARGEST_EVENT: usize = 1 << 20;
 
+/// A keeper that has been started and waits for its order; dropped without one, it ends. It is a program of its own
+/// and no fork of the caller's: its supervisor must not have the caller's memory, where keys may be.
+#[derive(Debug)]
+pub struct WaitingKeeper {
+    socket: UnixStream,
+    process: Child,
+    in_scope: bool,
+}
+
+impl WaitingKeeper {
+    /// Starts one, in a scope where one is needed and to be had.
+    pub fn start() -> Result<Self, EngineError> {
+        if let Some(prefix) = scope::prefix("agentbox sandbox") {
+            let mut command = Command::new(&prefix[0]);
+            command.env_clear().envs(scope::environment()).args(&prefix[1..]).arg(own_program()?);
+            if let Ok(keeper) = Self::spawn(command, true) {
+                return Ok(keeper);
+            }
+        }
+        Self::start_outside()
+    }
+
+    fn start_outside() -> Result<Self, EngineError> {
+        let mut command = Command::new(own_program()?);
+        command.env_clear();
+        Self::spawn(command, false)
+    }
+
+    /// Starts a keeper with nothing but its socket: no variable, no descriptor, no terminal of the caller's.
+    fn spawn(mut command: Command, in_scope: bool) -> Result<Self, EngineError> {
+        let (socket, inner) = UnixStream::pair().map_err(EngineError::Keeper)?;
+        pass_weaken(&mut command);
+        command.arg("keeper").current_dir("/");
+        command.stdin(OwnedFd::from(inner)).stdout(Stdio::null()).stderr(Stdio::null());
+        // The command holds the keeper's end, which would keep a keeper's end from being seen; it goes here.
+        let process = command.spawn().map_err(EngineError::Keeper)?;
+        Ok(Self { socket, process, in_scope })
+    }
+}
+
+/// Our own program, which is the keeper too.
+pub(crate) fn own_program() -> Result<PathBuf, EngineError> {
+    env::current_exe().map_err(|source| EngineError::File { path: "/proc/self/exe".into(), source })
+}
+
 /// What a keeper is given.
 #[derive(Debug)]
 pub(crate) struct Charge {
-    /// Our own program, which is the keeper too.
-    pub(crate) program: PathBuf,
     pub(crate) order: KeeperOrder,
     /// The lock of the runtime directory.
     pub(crate) lock: File,
@@ -38,39 +82,16 @@ pub struct Events {
 }
 
 impl Charge {
-    /// Starts a keeper, in a scope where one is needed and to be had.
-    pub(crate) fn start(self) -> Result<Events, EngineError> {
-        let Some(prefix) = scope::prefix(&format!("agentbox sandbox {}", self.order.spec.id)) else {
-            return self.start_outside();
-        };
-        let mut command = Command::new(&prefix[0]);
-        command.env_clear().envs(scope::environment()).args(&prefix[1..]).arg(&self.program);
-        match self.give_to(command) {
-            Ok((socket, keeper)) => Ok(Events { socket, keeper, charge: Some(self) }),
-            Err(_) => self.start_outside(),
+    pub(crate) fn give_to(self, keeper: WaitingKeeper) -> Result<Events, EngineError> {
+        let WaitingKeeper { socket, process, in_scope } = keeper;
+        let given = handover::send(&socket, &self.order, &[self.lock.as_fd(), self.supervisor.as_fd()]);
+        match given {
+            Err(_) if in_scope => return self.give_to(WaitingKeeper::start_outside()?),
+            given => given?,
         }
-    }
-
-    fn start_outside(self) -> Result<Events, EngineError> {
-        let mut command = Command::new(&self.program);
-        command.env_clear();
-        let (socket, keeper) = self.give_to(command)?;
-        Ok(Events { socket, keeper, charge: None })
-    }
-
-    /// Starts a keeper with nothing but its socket: no variable, no descriptor, no terminal of the caller's.
-    fn give_to(&self, mut command: Command) -> Result<(tokio::net::UnixStream, Child), EngineError> {
-        let (events, inner) = UnixStream::pair().map_err(EngineError::Keeper)?;
-        pass_weaken(&mut command);
-        command.arg("keeper").current_dir("/");
-        command.stdin(OwnedFd::from(inner)).stdout(Stdio::null()).stderr(Stdio::null());
-        let keeper = command.spawn().map_err(EngineError::Keeper)?;
-        // The command still holds the keeper's end, which would keep a keeper's end from being seen.
-        drop(command);
-        handover::send(&events, &self.order, &[self.lock.as_fd(), self.supervisor.as_fd()])?;
-        events.set_nonblocking(true).map_err(EngineError::Keeper)?;
-        let socket = tokio::net::UnixStream::from_std(events).map_err(EngineError::Keeper)?;
-        Ok((socket, keeper))
+        socket.set_nonblocking(true).map_err(EngineError::Keeper)?;
+        let socket = tokio::net::UnixStream::from_std(socket).map_err(EngineError::Keeper)?;
+        Ok(Events { socket, keeper: process, charge: in_scope.then_some(self) })
     }
 }
 
@@ -82,7 +103,7 @@ impl Events {
             // A keeper says something before it ends; what has ended in silence is what was to start it.
             let Some(charge) = self.charge.take() else { return Ok(None) };
             let _ = self.keeper.wait();
-            *self = charge.start_outside()?;
+            *self = charge.give_to(WaitingKeeper::start_outside()?)?;
         }
         self.charge = None;
         let length = u32::from_le_bytes(length) as usize;

@@ -13,13 +13,12 @@ use policy::{SandboxId, SandboxSpec};
 use crate::directories::Directories;
 use crate::error::EngineError;
 use crate::reconcile::{self, Cleaning};
-use crate::spawn::{Charge, Events};
+use crate::spawn::{Charge, Events, WaitingKeeper, own_program};
 
 /// What starts sandboxes for one caller.
 #[derive(Debug)]
 pub struct Engine {
     directories: Directories,
-    program: PathBuf,
     init: PathBuf,
 }
 
@@ -35,10 +34,7 @@ pub struct Starting {
 impl Engine {
     /// Finds our directories and programs.
     pub fn open() -> Result<Self, EngineError> {
-        let program = std::env::current_exe()
-            .map_err(|source| EngineError::File { path: "/proc/self/exe".into(), source })?;
-        let init = find_init(&program)?;
-        Ok(Self { directories: Directories::open()?, program, init })
+        Ok(Self { directories: Directories::open()?, init: find_init(&own_program()?)? })
     }
 
     /// A new id.
@@ -54,8 +50,8 @@ impl Engine {
         reconcile::reconcile(&self.directories.sandboxes())
     }
 
-    /// Starts a sandbox and returns at once; [`Events`] tell how it goes.
-    pub fn start(&self, spec: SandboxSpec) -> Result<Starting, EngineError> {
+    /// Gives a keeper the order for a sandbox and returns at once; [`Events`] tell how it goes.
+    pub fn start(&self, keeper: WaitingKeeper, spec: SandboxSpec) -> Result<Starting, EngineError> {
         let (runtime, lock) = self.make_runtime(&spec.id)?;
         let (client, supervisor) = UnixStream::pair().map_err(EngineError::Keeper)?;
         let order = KeeperOrder {
@@ -66,8 +62,8 @@ impl Engine {
             home: std::env::var_os("HOME").map(PathBuf::from),
             own: self.directories.own(),
         };
-        let charge = Charge { program: self.program.clone(), order, lock, supervisor };
-        let events = charge.start().inspect_err(|_| {
+        let charge = Charge { order, lock, supervisor };
+        let events = charge.give_to(keeper).inspect_err(|_| {
             let _ = fs::remove_dir_all(&runtime);
         })?;
         Ok(Starting { client, events })

@@ -12,7 +12,7 @@ use wire::{Ask, Event, ExecEvent, Request, Side, VERSION};
 use super::{Finding, Health};
 use crate::command::Command;
 use crate::error::EngineError;
-use crate::spawn::Events;
+use crate::spawn::{Events, WaitingKeeper};
 use crate::start::{Engine, Starting};
 
 pub(super) const NAME: &str = "sandbox";
@@ -50,7 +50,8 @@ fn problem(error: &str, cause: String) -> Problem {
 async fn run(engine: &Engine) -> Result<Report, Problem> {
     let told = |error: EngineError| error.problem();
     let spec = spec(engine)?;
-    let Starting { client, events } = engine.start(spec.clone()).map_err(told)?;
+    let keeper = WaitingKeeper::start().map_err(told)?;
+    let Starting { client, events } = engine.start(keeper, spec.clone()).map_err(told)?;
     let command = Command { argv: vec![PROGRAM.into()], terminal: None, timeout: None };
     let asked = Request { version: VERSION, ask: Some(Ask::Exec(command.exec(&spec))) };
     let ended = converse(client, asked).await;
