@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use harness::{alone, binaries, is_full};
-use jail::{Cgroup, Granted, IdMap, Plan, Site, Streams, Weaken};
+use jail::{Granted, Plan, Site, Streams, Survey, Weaken};
 use policy::{
     Backend, Isolation, Limits, Nesting, Report, Root, SandboxId, SandboxSpec, Tools, User, Workspace,
 };
@@ -48,18 +48,19 @@ fn life_65_launched_by_many_threads() {
 fn launch_one(init: &Path, staging: &Path, ranges: &Path) {
     let mut report = Report::default();
     let spec = spec();
-    let ids = IdMap::choose(ranges, &mut report).unwrap();
-    let cgroup = Cgroup::find(&spec.id).ok().and_then(|mut cgroup| {
+    let survey = Survey::take().unwrap();
+    let ids = survey.choose_ids(ranges, &mut report).unwrap();
+    let cgroup = survey.find_cgroup(&spec.id).ok().and_then(|mut cgroup| {
         cgroup.create(&spec.limits, &mut report).ok()?;
         Some(cgroup)
     });
     let site = Site { init, staging, home: None, own: &[] };
-    let plan = Plan::new(&spec, &site, Granted { ids, cgroup, report }, Weaken::nothing()).unwrap();
+    let plan = Plan::new(&spec, &site, Granted { survey, ids, cgroup, report }, Weaken::nothing()).unwrap();
     let (channel, inner) = UnixStream::pair().unwrap();
     let log = File::options().write(true).open("/dev/null").unwrap();
     let mut jailed = jail::launch(&plan, &Streams { channel: inner.as_fd(), log: log.as_fd() }).unwrap();
     jailed.map_ids(&plan).unwrap();
-    jailed.limit(&plan).unwrap();
+    jailed.open_gate().unwrap();
     let outcome = jailed.outcome(&plan);
     jailed.destroy();
     if let Some(cgroup) = plan.cgroup() {

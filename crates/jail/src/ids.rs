@@ -12,6 +12,7 @@ use rustix::process::{getegid, geteuid};
 
 use crate::error::JailError;
 use crate::range::IdRanges;
+use crate::read;
 
 /// Ids inside go from 0 to 65534; the last id of a root's range is the supervisor's and mapped nowhere.
 pub(crate) const MAPPED_IDS: u32 = 65535;
@@ -46,9 +47,50 @@ pub struct SubordinateRange {
     pub count: u32,
 }
 
+/// The ids that the caller may map beside its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Subordinates {
+    /// A range of each kind.
+    Given {
+        /// Of user ids.
+        uids: SubordinateRange,
+        /// Of group ids.
+        gids: SubordinateRange,
+    },
+    /// The programs that may map them are not installed.
+    NoHelper,
+    /// The caller has none, or is root, who needs none.
+    NoRange,
+}
+
+impl Subordinates {
+    /// Looks them up.
+    #[must_use]
+    pub fn find() -> Self {
+        if geteuid().is_root() {
+            return Self::NoRange;
+        }
+        if find_helper("newuidmap").is_none() || find_helper("newgidmap").is_none() {
+            return Self::NoHelper;
+        }
+        let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
+        let name = user_name(uid);
+        let uids = subordinate_range(Path::new("/etc/subuid"), uid, name.as_deref());
+        let gids = subordinate_range(Path::new("/etc/subgid"), gid, name.as_deref());
+        match (uids, gids) {
+            (Some(uids), Some(gids)) => Self::Given { uids, gids },
+            _ => Self::NoRange,
+        }
+    }
+}
+
 impl IdMap {
     /// Chooses the best map that the caller can have, and reports it.
-    pub fn choose(ranges: &Path, report: &mut Report) -> Result<Self, JailError> {
+    pub fn choose(
+        subordinates: &Subordinates,
+        ranges: &Path,
+        report: &mut Report,
+    ) -> Result<Self, JailError> {
         if geteuid().is_root() {
             let (first, lock) = IdRanges::open(ranges)?.take()?;
             report.given(Wall::IdRange, format!("{MAPPED_IDS} ids of its own from {first}"));
@@ -56,20 +98,16 @@ impl IdMap {
         }
         let hint = "install newuidmap (Debian: `apt install uidmap`) and give yourself a range: \
                     `sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $USER`";
-        if find_helper("newuidmap").is_none() || find_helper("newgidmap").is_none() {
-            report.weaker(Wall::IdRange, "one id only: newuidmap is not installed", hint);
-            return Ok(Self::Single);
-        }
-        let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
-        let name = user_name(uid);
-        let uids = subordinate_range(Path::new("/etc/subuid"), uid, name.as_deref());
-        let gids = subordinate_range(Path::new("/etc/subgid"), gid, name.as_deref());
-        match (uids, gids) {
-            (Some(uids), Some(gids)) => {
+        match *subordinates {
+            Subordinates::Given { uids, gids } => {
                 report.given(Wall::IdRange, format!("subuids from {}", uids.first));
                 Ok(Self::Subordinate { uids, gids })
             }
-            _ => {
+            Subordinates::NoHelper => {
+                report.weaker(Wall::IdRange, "one id only: newuidmap is not installed", hint);
+                Ok(Self::Single)
+            }
+            Subordinates::NoRange => {
                 report.weaker(Wall::IdRange, "one id only: the caller has no subuid range", hint);
                 Ok(Self::Single)
             }
@@ -193,7 +231,7 @@ fn find_helper(name: &str) -> Option<PathBuf> {
 }
 
 fn user_name(uid: u32) -> Option<String> {
-    let passwd = fs::read_to_string("/etc/passwd").ok()?;
+    let passwd = read::text(Path::new("/etc/passwd")).ok()?;
     passwd.lines().find_map(|line| {
         let mut fields = line.split(':');
         let name = fields.next()?;
@@ -203,7 +241,7 @@ fn user_name(uid: u32) -> Option<String> {
 
 /// The first usable range for `id` in a subuid file: enough for every id below the agent's.
 fn subordinate_range(file: &Path, id: u32, name: Option<&str>) -> Option<SubordinateRange> {
-    parse_subordinate_range(&fs::read_to_string(file).ok()?, id, name)
+    parse_subordinate_range(&read::text(file).ok()?, id, name)
 }
 
 fn parse_subordinate_range(text: &str, id: u32, name: Option<&str>) -> Option<SubordinateRange> {

@@ -17,9 +17,11 @@ mod launch;
 mod plan;
 mod probe;
 mod range;
+mod read;
 mod root;
 pub mod seccomp;
 mod step;
+mod survey;
 mod sys;
 mod weaken;
 
@@ -27,11 +29,12 @@ pub use cgroup::{Cgroup, Controller, Hierarchies, remove_directories};
 pub use confine::{ConfineError, confine};
 pub use error::{Gap, JailError};
 pub use fork::{Forked, fork};
-pub use ids::{IdMap, SubordinateRange};
+pub use ids::{IdMap, SubordinateRange, Subordinates};
 pub use launch::{Jailed, Streams, launch};
 pub use plan::{Granted, Plan, Site};
 pub use probe::{Finding, Ground, Need, Probe};
 pub use root::{INIT_PATH, OwnerTools, WRITABLE, tool_environment, tool_path};
+pub use survey::Survey;
 pub use weaken::Weaken;
 
 /// Takes back every signal that the caller ignored, except the one for broken pipes, which is an error to be read.

@@ -12,6 +12,7 @@ use crate::ids::IdMap;
 use crate::root::{self, INIT_PATH, Sources, WRITABLE};
 use crate::seccomp::Program;
 use crate::step::{Step, host_path};
+use crate::survey::Survey;
 use crate::sys;
 use crate::weaken::Weaken;
 
@@ -62,13 +63,12 @@ impl Plan {
         granted: Granted,
         weaken: Weaken,
     ) -> Result<Self, JailError> {
-        let Granted { ids, cgroup, mut report } = granted;
+        let Granted { survey, ids, cgroup, mut report } = granted;
         let (spec, ids) = (&*weaken.spec(spec), weaken.ids(ids));
         ids.check_user(spec.user)?;
         let sources = Sources { init: site.init, home: site.home, own: site.own };
-        let planned = root::plan(spec, &ids, &sources)?;
-        let landlock = sys::landlock_version();
-        report_walls(&mut report, spec, landlock);
+        report_walls(&mut report, spec, &survey);
+        let planned = root::plan(spec, &ids, &sources, survey.base)?;
         refuse_gaps(spec.isolation, &report)?;
 
         let mut arguments = vec![INIT_PATH.to_owned(), "--landlock".to_owned()];
@@ -134,6 +134,8 @@ impl Plan {
 
 /// What the machine grants a sandbox beyond what a plan can decide by itself.
 pub struct Granted {
+    /// What there is on it.
+    pub survey: Survey,
     /// Its ids.
     pub ids: IdMap,
     /// Its cgroups, made already.
@@ -168,7 +170,8 @@ fn resource_limits(spec: &SandboxSpec, report: &Report) -> Vec<(u32, u64)> {
 }
 
 /// Adds the walls that every plan has.
-fn report_walls(report: &mut Report, spec: &SandboxSpec, landlock: u32) {
+fn report_walls(report: &mut Report, spec: &SandboxSpec, survey: &Survey) {
+    let landlock = survey.landlock;
     for wall in Wall::ALL.iter().filter(|wall| wall.is_never_optional()) {
         report.given(*wall, wall.meaning());
     }
@@ -187,19 +190,13 @@ fn report_walls(report: &mut Report, spec: &SandboxSpec, landlock: u32) {
         let detail = format!("the kernel has interface {landlock}, and {LANDLOCK_LEAST} is needed");
         report.missing(Wall::Landlock, detail, "boot a kernel of 5.19 or later with `lsm=landlock,…`");
     }
-    if has_cgroup_namespaces() {
+    if survey.has_cgroup_namespaces {
         report.given(Wall::CgroupNamespace, Wall::CgroupNamespace.meaning());
     } else {
         let hint = "raise the limit with `sysctl user.max_cgroup_namespaces=15000`";
         report.missing(Wall::CgroupNamespace, "the machine allows no cgroup namespace", hint);
     }
     report.given(Wall::DiskLimit, format!("{} for all private directories together", spec.limits.disk));
-}
-
-/// The limit counts the caller's user namespace; the file is missing where the kernel has no such namespaces.
-fn has_cgroup_namespaces() -> bool {
-    let limit = std::fs::read_to_string("/proc/sys/user/max_cgroup_namespaces");
-    limit.is_ok_and(|limit| limit.trim() != "0")
 }
 
 /// Strict isolation starts only with everything.

@@ -14,6 +14,7 @@ use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
 use handover::{Bequest, KeeperEvent, KeeperOrder};
+use jail::Survey;
 
 pub use clean::{CGROUPS_FILE, clean};
 use error::KeeperError;
@@ -39,9 +40,14 @@ pub fn main(supervise: fn(Bequest) -> i32) -> ExitCode {
 
 /// The straight line: order, walls, wait, clean up, tell.
 fn keep(engine: &UnixStream, supervise: Supervise) -> Result<(), KeeperError> {
+    // Done while the order is still on its way.
+    let survey = Survey::take();
     // The lock is held to the last: until then no other command takes the sandbox for a dead one.
     let (order, [_lock, client]) = handover::receive::<KeeperOrder, 2>(engine)?;
-    let (told, supervisor) = match Sandbox::start(&order, client, supervise) {
+    let (told, supervisor) = match survey
+        .map_err(KeeperError::from)
+        .and_then(|survey| Sandbox::start(&order, survey, client, supervise))
+    {
         Ok(sandbox) => {
             let (watched, supervisor) = watch::watch(sandbox, engine);
             (watched, Some(supervisor))

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use handover::KeeperOrder;
-use jail::{Cgroup, Granted, IdMap, Jailed, Plan, Site, Streams, Weaken};
+use jail::{Cgroup, Granted, Jailed, Plan, Site, Streams, Survey, Weaken};
 use policy::{Report, Wall};
 
 use crate::clean::CGROUPS_FILE;
@@ -24,11 +24,11 @@ impl Sandbox {
     /// Starts everything. The walls still go up when this returns; [`Jailed::status`] tells when they stand.
     pub(crate) fn start(
         order: &KeeperOrder,
+        survey: Survey,
         client: OwnedFd,
         supervise: Supervise,
     ) -> Result<Self, KeeperError> {
-        let weaken = weakened();
-        let plan = plan(order, weaken)?;
+        let plan = plan(order, survey, weakened())?;
         let socket = |source| KeeperError::Watch(source);
         let (channel, inner) = UnixStream::pair().map_err(socket)?;
         // Init has nothing to say but its exit code; what is on its stderr could come from anywhere.
@@ -56,18 +56,18 @@ impl Sandbox {
     }
 }
 
-fn plan(order: &KeeperOrder, weaken: Weaken) -> Result<Plan, KeeperError> {
+fn plan(order: &KeeperOrder, survey: Survey, weaken: Weaken) -> Result<Plan, KeeperError> {
     let mut report = Report::default();
-    let ids = IdMap::choose(&order.id_ranges, &mut report)?;
+    let ids = survey.choose_ids(&order.id_ranges, &mut report)?;
     let limited = weaken.keeps(Wall::MemoryLimit) && weaken.keeps(Wall::PidsLimit);
-    let cgroup = if limited { limit(order, &mut report)? } else { None };
+    let cgroup = if limited { limit(order, &survey, &mut report)? } else { None };
     let own: Vec<&Path> = order.own.iter().map(AsRef::as_ref).collect();
     let site = Site { init: &order.init, staging: &order.runtime, home: order.home.as_deref(), own: &own };
-    Ok(Plan::new(&order.spec, &site, Granted { ids, cgroup, report }, weaken)?)
+    Ok(Plan::new(&order.spec, &site, Granted { survey, ids, cgroup, report }, weaken)?)
 }
 
 /// Makes the cgroups, or reports why there are none.
-fn limit(order: &KeeperOrder, report: &mut Report) -> Result<Option<Cgroup>, KeeperError> {
+fn limit(order: &KeeperOrder, survey: &Survey, report: &mut Report) -> Result<Option<Cgroup>, KeeperError> {
     let mut unlimited = |reason: String| {
         let hint = "run as root, or under a systemd user session (`loginctl enable-linger`), \
                     or have a cgroup delegated";
@@ -76,7 +76,7 @@ fn limit(order: &KeeperOrder, report: &mut Report) -> Result<Option<Cgroup>, Kee
         let pids = order.spec.limits.pids;
         report.weaker(Wall::PidsLimit, format!("{pids} by RLIMIT_NPROC of its user namespace"), hint);
     };
-    let mut cgroup = match Cgroup::find(&order.spec.id) {
+    let mut cgroup = match survey.find_cgroup(&order.spec.id) {
         Ok(cgroup) => cgroup,
         Err(reason) => {
             unlimited(reason);

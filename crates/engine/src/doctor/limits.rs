@@ -82,7 +82,8 @@ fn set_limits() -> Result<Report, String> {
     let mut bytes = [0; 12];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
         .map_err(|errno| format!("no random name: {errno}"))?;
-    let mut cgroup = Cgroup::find(&SandboxId::from_random(bytes))?;
+    let hierarchies = Hierarchies::read().map_err(|error| format!("cannot read the cgroups: {error}"))?;
+    let mut cgroup = Cgroup::find(&hierarchies, &SandboxId::from_random(bytes))?;
     let mut report = Report::default();
     let made = cgroup.create(&Limits::default(), &mut report);
     let removed = cgroup.remove().map_err(|error| format!("a cgroup could not be removed: {error}"));

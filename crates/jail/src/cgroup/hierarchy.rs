@@ -1,8 +1,9 @@
 //! Which cgroup hierarchies this machine has, and where in them the caller is.
 
-use std::fs;
 use std::io;
 use std::path::{Component, Path, PathBuf};
+
+use crate::read;
 
 /// A controller that limits something of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,7 +52,7 @@ impl Hierarchy {
 
 /// v2: whether this file of a cgroup's names every controller that limits something of ours.
 pub(super) fn lists_all_controllers(file: &Path) -> bool {
-    let listed = fs::read_to_string(file).unwrap_or_default();
+    let listed = read::text(file).unwrap_or_default();
     Controller::ALL.iter().all(|controller| listed.split_whitespace().any(|name| name == controller.name()))
 }
 
@@ -68,8 +69,8 @@ impl Hierarchies {
     /// Reads them from /proc.
     pub fn read() -> io::Result<Self> {
         Ok(Self::parse(
-            &fs::read_to_string("/proc/self/mountinfo")?,
-            &fs::read_to_string("/proc/self/cgroup")?,
+            &read::text(Path::new("/proc/self/mountinfo"))?,
+            &read::text(Path::new("/proc/self/cgroup"))?,
         ))
     }
 

@@ -39,12 +39,11 @@ enum Kind {
 
 impl Cgroup {
     /// Finds where the caller may make cgroups; nothing is made yet. The error says why there is no place.
-    pub fn find(id: &SandboxId) -> Result<Self, String> {
-        let hierarchies = Hierarchies::read().map_err(|error| format!("cannot read the cgroups: {error}"))?;
+    pub fn find(hierarchies: &Hierarchies, id: &SandboxId) -> Result<Self, String> {
         let name = format!("{PREFIX}{id}");
-        let kind = match unified::Unified::find(&hierarchies, &name) {
+        let kind = match unified::Unified::find(hierarchies, &name) {
             Ok(unified) => Kind::Unified(unified),
-            Err(reason) => match Legacy::find(&hierarchies, &name) {
+            Err(reason) => match Legacy::find(hierarchies, &name) {
                 Some(legacy) => Kind::Legacy(legacy),
                 None => return Err(reason),
             },

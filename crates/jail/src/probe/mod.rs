@@ -18,7 +18,7 @@ use rustix::process::geteuid;
 
 use crate::error::JailError;
 use crate::idmap;
-use crate::ids::IdMap;
+use crate::ids::{IdMap, Subordinates};
 use crate::step::{Bound, host_path};
 use trial::{Refusal, Trial};
 
@@ -162,7 +162,7 @@ impl Probe {
 /// The map that a sandbox of this caller's would get, on a process.
 fn id_range(ranges: &Path) -> Result<Finding, Refusal> {
     let mut report = policy::Report::default();
-    let ids = IdMap::choose(ranges, &mut report)?;
+    let ids = IdMap::choose(&Subordinates::find(), ranges, &mut report)?;
     Trial::mapped(&ids).run(&[("become root inside", &|| trial::become_root(&ids))])?;
     let line = report.walls().first().map(|line| (line.state, line.detail.clone()));
     let (state, detail) = line.unwrap_or((State::Missing, String::new()));

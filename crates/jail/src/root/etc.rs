@@ -8,6 +8,7 @@ use std::path::Path;
 use policy::{AGENT_GID, AGENT_UID, SandboxSpec};
 
 use crate::error::JailError;
+use crate::read;
 use crate::step::{Bound, Owner, Step, host_path, inside};
 
 /// What may come in, below /etc. A name that ends in `*` stands for every name that begins so.
@@ -50,8 +51,8 @@ const ALLOWED: [&str; 28] = [
 /// A file up to this size is copied: that takes a fraction of what a mount takes to make and to undo.
 const COPIED: u64 = 32 * 1024;
 
-pub(super) fn steps(host: &Path, spec: &SandboxSpec) -> Result<Vec<Step>, JailError> {
-    let mut steps = synthetic(spec)?;
+pub(super) fn steps(host: &Path) -> Result<Vec<Step>, JailError> {
+    let mut steps = Vec::new();
     let mut made = BTreeSet::new();
     for name in allowed_names(&host.join("etc")) {
         let source = host.join("etc").join(&name);
@@ -71,7 +72,7 @@ pub(super) fn steps(host: &Path, spec: &SandboxSpec) -> Result<Vec<Step>, JailEr
             steps.push(Step::Bind { source: host_path(&source)?, path, bound: Bound::ReadOnly });
         } else if metadata.is_file() && metadata.len() <= COPIED {
             // What the caller cannot read is none of the sandbox's business.
-            if let Ok(contents) = fs::read(&source) {
+            if let Ok(contents) = read::bytes(&source) {
                 steps.push(Step::File { path, contents });
             }
         } else if metadata.is_file() {
@@ -90,22 +91,18 @@ pub(super) fn steps(host: &Path, spec: &SandboxSpec) -> Result<Vec<Step>, JailEr
 
 /// The allowed names that exist, patterns filled in.
 fn allowed_names(etc: &Path) -> Vec<String> {
-    let mut names = Vec::new();
-    for name in ALLOWED {
-        let Some(prefix) = name.strip_suffix('*') else {
-            names.push(name.to_owned());
-            continue;
-        };
-        let Ok(entries) = fs::read_dir(etc) else { continue };
-        let found = entries.flatten().filter_map(|entry| entry.file_name().into_string().ok());
-        names.extend(found.filter(|found| found.starts_with(prefix)));
-    }
+    let (patterns, names): (Vec<&str>, Vec<&str>) = ALLOWED.iter().partition(|name| name.ends_with('*'));
+    let mut names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+    let matches =
+        |name: &String| patterns.iter().any(|pattern| name.starts_with(pattern.trim_end_matches('*')));
+    let entries = fs::read_dir(etc).into_iter().flatten().flatten();
+    names.extend(entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(matches));
     names.sort();
     names
 }
 
 /// The files that say who and where one is.
-fn synthetic(spec: &SandboxSpec) -> Result<Vec<Step>, JailError> {
+pub(super) fn synthetic(spec: &SandboxSpec) -> Result<Vec<Step>, JailError> {
     let name = host_name(spec);
     let (mut passwd, mut group) = (
         format!(

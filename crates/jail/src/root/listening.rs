@@ -7,11 +7,12 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
 use crate::error::JailError;
+use crate::read;
 use crate::step::{Step, inside};
 
 /// The steps that cover every such socket below a tree that is bound by `steps`.
 pub(super) fn cover(steps: &[Step]) -> Result<Vec<Step>, JailError> {
-    let sockets = sockets(&fs::read_to_string("/proc/net/unix").unwrap_or_default());
+    let sockets = sockets(&read::text(Path::new("/proc/net/unix")).unwrap_or_default());
     let mut covers = Vec::new();
     for (source, target) in steps.iter().filter_map(Step::bound_tree) {
         for below in sockets.iter().filter_map(|socket| socket.strip_prefix(&source).ok()) {

@@ -1,0 +1,24 @@
+//! Reads small files in as few system calls as can be: the kernel writes many of its own anew for each.
+
+use std::io;
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags, open};
+use rustix::io::{Errno, retry_on_intr};
+
+const ROOM: usize = 16 * 1024;
+
+pub(crate) fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+    let (mut contents, mut buffer) = (Vec::new(), [0; ROOM]);
+    loop {
+        match retry_on_intr(|| rustix::io::read(&file, &mut buffer))? {
+            0 => return Ok(contents),
+            count => contents.extend_from_slice(&buffer[..count]),
+        }
+    }
+}
+
+pub(crate) fn text(path: &Path) -> io::Result<String> {
+    String::from_utf8(bytes(path)?).map_err(|_| Errno::ILSEQ.into())
+}
