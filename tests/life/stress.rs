@@ -60,7 +60,6 @@ fn launch_one(init: &Path, staging: &Path, ranges: &Path) {
     let log = File::options().write(true).open("/dev/null").unwrap();
     let mut jailed = jail::launch(&plan, &Streams { channel: inner.as_fd(), log: log.as_fd() }).unwrap();
     jailed.map_ids(&plan).unwrap();
-    jailed.open_gate().unwrap();
     let outcome = jailed.outcome(&plan);
     jailed.destroy();
     if let Some(cgroup) = plan.cgroup() {

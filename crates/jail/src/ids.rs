@@ -151,9 +151,8 @@ impl IdMap {
         Err(JailError::UnmappedUser { uid: user.uid, gid: user.gid, only: AGENT_UID })
     }
 
-    /// Writes the maps of the process `pid`, which waits for that in a new user namespace, or starts helpers
-    /// that do it.
-    pub(crate) fn write(&self, pid: i32) -> Result<Vec<Helper>, JailError> {
+    /// Writes the maps of the process `pid`, which waits for that in a new user namespace.
+    pub(crate) fn write(&self, pid: i32) -> Result<(), JailError> {
         let process = PathBuf::from(format!("/proc/{pid}"));
         match self {
             Self::Range { first, .. } => {
@@ -165,7 +164,8 @@ impl IdMap {
                 // The two helpers run beside each other: each takes about a millisecond.
                 let uid_map = start_helper("newuidmap", pid, AGENT_UID, geteuid().as_raw(), *uids)?;
                 let gid_map = start_helper("newgidmap", pid, AGENT_GID, getegid().as_raw(), *gids)?;
-                return Ok(vec![uid_map, gid_map]);
+                uid_map.finish()?;
+                gid_map.finish()?;
             }
             Self::Single => {
                 write_map(&process.join("setgroups"), "deny")?;
@@ -173,7 +173,7 @@ impl IdMap {
                 write_map(&process.join("uid_map"), &format!("{AGENT_UID} {} 1", geteuid().as_raw()))?;
             }
         }
-        Ok(Vec::new())
+        Ok(())
     }
 }
 
@@ -182,8 +182,7 @@ fn write_map(path: &Path, line: &str) -> Result<(), JailError> {
 }
 
 /// A setuid helper at work on a map.
-#[derive(Debug)]
-pub(crate) struct Helper {
+struct Helper {
     name: &'static str,
     child: std::process::Child,
 }
@@ -214,8 +213,7 @@ fn start_helper(
 }
 
 impl Helper {
-    /// Waits until the map is written.
-    pub(crate) fn finish(mut self) -> Result<(), JailError> {
+    fn finish(mut self) -> Result<(), JailError> {
         let failed = |source| JailError::IdMap { what: self.name.to_owned(), source };
         let status = self.child.wait().map_err(failed)?;
         if status.success() { Ok(()) } else { Err(failed(io::ErrorKind::PermissionDenied.into())) }

@@ -9,7 +9,6 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::builder::{self, Ends, Failure, Phase};
 use crate::error::JailError;
-use crate::ids::Helper;
 use crate::plan::Plan;
 use crate::sys::{self, Cloned, PointerArray};
 
@@ -28,8 +27,6 @@ pub struct Jailed {
     pidfd: OwnedFd,
     status: OwnedFd,
     gate: Option<OwnedFd>,
-    /// What still writes its id maps.
-    helpers: Vec<Helper>,
 }
 
 /// Clones the builder; it begins at once and waits at its gate for [`Jailed::map_ids`].
@@ -53,9 +50,7 @@ pub fn launch(plan: &Plan, streams: &Streams<'_>) -> Result<Jailed, JailError> {
             let _ = sys::close(gate.as_raw_fd());
             builder::run(plan, ends, &arguments, &nothing)
         }
-        Cloned::Parent { pid, pidfd } => {
-            Ok(Jailed { pid, pidfd, status, gate: Some(gate), helpers: Vec::new() })
-        }
+        Cloned::Parent { pid, pidfd } => Ok(Jailed { pid, pidfd, status, gate: Some(gate) }),
     }
 }
 
@@ -67,15 +62,9 @@ fn first_namespaces(plan: &Plan) -> u64 {
 }
 
 impl Jailed {
-    /// Begins to give the builder its ids.
+    /// Gives the builder its ids; it begins to build.
     pub fn map_ids(&mut self, plan: &Plan) -> Result<(), JailError> {
-        self.helpers = plan.ids.write(self.pid)?;
-        if self.helpers.is_empty() { self.open_gate() } else { Ok(()) }
-    }
-
-    /// Waits until the builder has its ids and may build.
-    pub fn open_gate(&mut self) -> Result<(), JailError> {
-        self.helpers.drain(..).try_for_each(Helper::finish)?;
+        plan.ids.write(self.pid)?;
         if let Some(gate) = self.gate.take() {
             // If the builder is gone, its status says why.
             let _ = rustix::io::write(gate, b"g");

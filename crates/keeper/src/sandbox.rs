@@ -39,7 +39,6 @@ impl Sandbox {
         let started = jailed.map_ids(&plan).map_err(KeeperError::from).and_then(|()| {
             let supervisor =
                 Supervisor::start(order, plan.ids().supervisor_id(), channel, client, supervise)?;
-            jailed.open_gate()?;
             Ok(supervisor)
         });
         match started {
