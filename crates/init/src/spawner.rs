@@ -73,6 +73,14 @@ pub(crate) enum StartError {
     Thread(#[from] io::Error),
 }
 
+/// What all processes are made with.
+#[derive(Debug)]
+struct Mould {
+    weaken: Weaken,
+    /// The capabilities that each has to drop from its bounding set.
+    bounding_set: Vec<usize>,
+}
+
 #[derive(Debug)]
 struct Job {
     plan: Plan,
@@ -97,6 +105,8 @@ impl Spawner {
         thread::Builder::new().name("spawner".into()).stack_size(STACK).spawn(move || {
             // A forked process starts with this mask: no signal can reach it before its handlers are reset.
             crate::sys::block_signals();
+            sys::reset_inherited_signals();
+            let mould = Mould { weaken, bounding_set: sys::bounding_set() };
             let result = domain.map_or(Ok(()), |domain| domain.enter());
             let failed = result.is_err();
             // The other side waits for exactly this.
@@ -106,7 +116,7 @@ impl Spawner {
             }
             for Job { plan, answer } in queue {
                 // Whoever asked may be gone; then its end of the streams is closed here.
-                let _ = answer.send(fork(&plan, &weaken, &children));
+                let _ = answer.send(fork(&plan, &mould, &children));
             }
         })?;
         answer.recv().map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))??;
@@ -122,11 +132,11 @@ impl Spawner {
     }
 }
 
-fn fork(plan: &Plan, weaken: &Weaken, children: &Children) -> Result<Forked, Failure> {
+fn fork(plan: &Plan, mould: &Mould, children: &Children) -> Result<Forked, Failure> {
     let pair = streams_of(plan).map_err(|error| Failure::new(Step::Streams, &error))?;
     let (report, reporting) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)
         .map_err(|error| Failure::new(Step::Streams, &error.into()))?;
-    let launch = sys::Launch::new(plan, weaken, &pair.inside, &reporting);
+    let launch = sys::Launch::new(plan, mould, &pair.inside, &reporting);
     let (pid, exit) = children.record(|| launch.fork()).map_err(|error| Failure::new(Step::Fork, &error))?;
     Ok(Forked { pid, exit, report, ends: pair.outside })
 }

@@ -13,7 +13,7 @@ use std::ptr;
 use rustix::process::{getgid, getuid};
 use wire::Step;
 
-use super::Failure;
+use super::{Failure, Mould};
 use crate::ends::Ends;
 use crate::plan::Plan;
 use crate::weaken::{Wall, Weaken};
@@ -37,6 +37,7 @@ const NOT_STARTED: usize = 127;
 pub(super) struct Launch<'a> {
     plan: &'a Plan,
     weaken: &'a Weaken,
+    bounding_set: &'a [usize],
     arguments: Vec<*const c_char>,
     environment: Vec<*const c_char>,
     streams: [RawFd; 3],
@@ -47,10 +48,11 @@ pub(super) struct Launch<'a> {
 }
 
 impl<'a> Launch<'a> {
-    pub(super) fn new(plan: &'a Plan, weaken: &'a Weaken, inside: &'a Ends, report: &'a OwnedFd) -> Self {
+    pub(super) fn new(plan: &'a Plan, mould: &'a Mould, inside: &'a Ends, report: &'a OwnedFd) -> Self {
         Self {
             plan,
-            weaken,
+            weaken: &mould.weaken,
+            bounding_set: &mould.bounding_set,
             arguments: pointers(&plan.arguments),
             environment: pointers(&plan.environment),
             streams: inside.descriptors(),
@@ -87,9 +89,9 @@ impl<'a> Launch<'a> {
         if self.terminal {
             call(libc::SYS_ioctl, [0, libc::TIOCSCTTY as usize, 0, 0, 0]).map_err(at(Step::Streams))?;
         }
-        reset_signals().map_err(at(Step::Fork))?;
+        reset_signal(libc::SIGPIPE).map_err(at(Step::Fork))?;
         if self.weaken.keeps(Wall::Capabilities) {
-            drop_bounding_set().map_err(at(Step::Walls))?;
+            self.drop_bounding_set().map_err(at(Step::Walls))?;
             self.become_user().map_err(at(Step::User))?;
             drop_capabilities().map_err(at(Step::Walls))?;
         } else {
@@ -135,6 +137,13 @@ impl<'a> Launch<'a> {
         let uid = uid as usize;
         call(libc::SYS_setresuid, [uid, uid, uid, 0, 0])?;
         Ok(())
+    }
+
+    /// Empties the bounding set; where it cannot be emptied, the process does not start.
+    fn drop_bounding_set(&self) -> Result<(), c_int> {
+        self.bounding_set.iter().try_for_each(|capability| {
+            call(libc::SYS_prctl, [libc::PR_CAPBSET_DROP as usize, *capability, 0, 0, 0]).map(|_| ())
+        })
     }
 
     /// For the negative controls: another user with every capability that init has.
@@ -227,16 +236,23 @@ fn call(number: c_long, [a, b, c, d, e]: [usize; 5]) -> Result<usize, c_int> {
     }
 }
 
-/// Every signal does again what it does by default. Init ignores SIGPIPE, and may have inherited more.
-fn reset_signals() -> Result<(), c_int> {
+/// A signal does again what it does by default.
+fn reset_signal(signal: c_int) -> Result<(), c_int> {
     // The kernel's own struct, on both architectures four words: handler, flags, restorer, mask.
     let default = [0_usize; 4];
-    for signal in 1..=LAST_SIGNAL {
-        if signal != libc::SIGKILL && signal != libc::SIGSTOP {
-            call(libc::SYS_rt_sigaction, [signal as usize, address(&default), 0, size_of::<u64>(), 0])?;
+    call(libc::SYS_rt_sigaction, [signal as usize, address(&default), 0, size_of::<u64>(), 0]).map(|_| ())
+}
+
+/// Every signal that init has inherited as ignored does again what it does by default. What has a handler loses it
+/// when a program starts, so that only SIGPIPE, which init itself ignores, is left for each process to reset.
+pub(super) fn reset_inherited_signals() {
+    for signal in (1..=LAST_SIGNAL).filter(|signal| *signal != libc::SIGPIPE) {
+        let mut action = [0_usize; 4];
+        let read = [signal as usize, 0, (&raw mut action).expose_provenance(), size_of::<u64>(), 0];
+        if call(libc::SYS_rt_sigaction, read).is_ok() && action[0] == libc::SIG_IGN {
+            let _ = reset_signal(signal);
         }
     }
-    Ok(())
 }
 
 fn unblock_signals() -> Result<(), c_int> {
@@ -245,20 +261,12 @@ fn unblock_signals() -> Result<(), c_int> {
     call(libc::SYS_rt_sigprocmask, arguments).map(|_| ())
 }
 
-/// Empties the bounding set. Where it is empty already, nothing is dropped and no capability is needed for it;
-/// where it is not and cannot be emptied, the process does not start.
-fn drop_bounding_set() -> Result<(), c_int> {
-    for capability in 0..u64::BITS as usize {
-        match call(libc::SYS_prctl, [libc::PR_CAPBSET_READ as usize, capability, 0, 0, 0]) {
-            Ok(0) => {}
-            Ok(_) => {
-                call(libc::SYS_prctl, [libc::PR_CAPBSET_DROP as usize, capability, 0, 0, 0]).map(|_| ())?
-            }
-            // The first number that this kernel does not know.
-            Err(_) => break,
-        }
-    }
-    Ok(())
+/// The capabilities in the bounding set, which can only shrink.
+pub(super) fn bounding_set() -> Vec<usize> {
+    let held = |capability: &usize| {
+        call(libc::SYS_prctl, [libc::PR_CAPBSET_READ as usize, *capability, 0, 0, 0]) == Ok(1)
+    };
+    (0..u64::BITS as usize).filter(held).collect()
 }
 
 /// Empties the permitted, effective and inheritable sets; the kernel empties the ambient set with them.
