@@ -2,6 +2,7 @@
 //! /bin/true, one after the other.
 
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
@@ -20,17 +21,26 @@ pub(crate) fn measure(who: &str, effort: Effort) -> Result<Line> {
     sandbox.kill()?;
     sandbox.wait()?;
     let (spawns, exits) = measured?;
+    let bare = (0..effort.cycles * 10).map(|_| spawn_bare()).collect::<Result<Vec<_>>>()?;
     Ok(Line {
         what: format!("exec by the control channel, {who} (ms)"),
         measured: vec![
             ("spawn p50".to_owned(), format!("{:.2} ms", median_milliseconds(&spawns))),
             ("exit p50".to_owned(), format!("{:.2} ms", median_milliseconds(&exits))),
             ("exit p99".to_owned(), format!("{:.2} ms", percentile_milliseconds(&exits, 99))),
+            ("a bare spawn p50".to_owned(), format!("{:.2} ms", median_milliseconds(&bare))),
         ],
         value: Some(median_milliseconds(&exits)),
         goal: Some(Bound::AtMost(0.8)),
         floor: Some(Bound::AtMost(1.2)),
     })
+}
+
+/// The same program without any of it: what the kernel and the program itself take.
+fn spawn_bare() -> Result<Duration> {
+    let begun = Instant::now();
+    Command::new("/bin/true").status()?;
+    Ok(begun.elapsed())
 }
 
 async fn ask_often(times: usize) -> Result<(Vec<Duration>, Vec<Duration>)> {

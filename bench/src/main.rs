@@ -49,50 +49,77 @@ fn run() -> Result<()> {
         "quick" => Effort { cycles: 15, together: 30, endurance: 200 },
         other => bail!("'{other}' is neither whole nor quick"),
     };
-    let lines = match words.get(1) {
-        Some(&"worker") => measure_as_user(effort)?,
-        _ => {
-            let mut lines = Vec::new();
-            for user in ["agentbox-plain", "agentbox-sub"] {
-                eprintln!("measuring as {user} …");
-                lines.extend(worker(user, form)?);
+    let parts = Parts(words.get(1..).unwrap_or_default());
+    let mut lines = Vec::new();
+    if geteuid().is_root() {
+        for user in ["agentbox-plain", "agentbox-sub"] {
+            eprintln!("measuring as {user} …");
+            lines.extend(worker(user, &words)?);
+            if parts.include("idle") {
                 lines.push(idle::measure(user, effort)?);
             }
-            eprintln!("measuring as root …");
-            lines.extend(measure_as_root(effort)?);
-            goal::print_table(&lines);
-            lines
         }
-    };
+        eprintln!("measuring as root …");
+        lines.extend(measure_as_root(effort, parts)?);
+        goal::print_table(&lines);
+    } else {
+        lines.extend(measure_as_user(effort, parts)?);
+    }
     println!("{}", serde_json::to_string_pretty(&lines)?);
     Ok(())
 }
 
-fn measure_as_user(effort: Effort) -> Result<Vec<Line>> {
+/// What is measured: the named parts, or all.
+#[derive(Clone, Copy)]
+struct Parts<'words>(&'words [&'words str]);
+
+impl Parts<'_> {
+    fn include(self, part: &str) -> bool {
+        self.0.is_empty() || self.0.contains(&part)
+    }
+}
+
+fn measure_as_user(effort: Effort, parts: Parts<'_>) -> Result<Vec<Line>> {
     let who = std::env::var("USER").unwrap_or_default();
-    let mut lines = cycles::measure(&who, effort)?;
-    lines.push(exec::measure(&who, effort)?);
-    lines.push(throughput::measure(&who)?);
-    lines.push(together::measure(&who, effort)?);
+    let mut lines = measure_as_anyone(&who, effort, parts)?;
+    if parts.include("throughput") {
+        lines.push(throughput::measure(&who)?);
+    }
     Ok(lines)
 }
 
-fn measure_as_root(effort: Effort) -> Result<Vec<Line>> {
-    let mut lines = cycles::measure("root", effort)?;
-    lines.extend(migration::measure(effort)?);
-    lines.push(exec::measure("root", effort)?);
-    lines.push(together::measure("root", effort)?);
-    lines.push(leaks::measure(effort)?);
+fn measure_as_root(effort: Effort, parts: Parts<'_>) -> Result<Vec<Line>> {
+    let mut lines = measure_as_anyone("root", effort, parts)?;
+    if parts.include("migration") {
+        lines.extend(migration::measure(effort)?);
+    }
+    if parts.include("leaks") {
+        lines.push(leaks::measure(effort)?);
+    }
+    Ok(lines)
+}
+
+fn measure_as_anyone(who: &str, effort: Effort, parts: Parts<'_>) -> Result<Vec<Line>> {
+    let mut lines = Vec::new();
+    if parts.include("cycles") {
+        lines.extend(cycles::measure(who, effort)?);
+    }
+    if parts.include("exec") {
+        lines.push(exec::measure(who, effort)?);
+    }
+    if parts.include("together") {
+        lines.push(together::measure(who, effort)?);
+    }
     Ok(lines)
 }
 
 /// Measures as another user, in a process of that user's.
-fn worker(user: &str, form: &str) -> Result<Vec<Line>> {
+fn worker(user: &str, words: &[&str]) -> Result<Vec<Line>> {
     let ids = ["--reuid", user, "--regid", user, "--init-groups", "--reset-env"];
     let output = Command::new("setpriv")
         .args(ids)
         .arg(directory()?.join("agentbox-bench"))
-        .args([form, "worker"])
+        .args(words)
         .stderr(Stdio::inherit())
         .output()
         .context("setpriv")?;
