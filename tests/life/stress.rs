@@ -48,19 +48,22 @@ fn life_65_launched_by_many_threads() {
 fn launch_one(init: &Path, staging: &Path, ranges: &Path) {
     let mut report = Report::default();
     let spec = spec();
-    let survey = Survey::take().unwrap();
+    let survey = Survey::take();
     let ids = survey.choose_ids(ranges, &mut report).unwrap();
     let cgroup = survey.find_cgroup(&spec.id).ok().and_then(|mut cgroup| {
         cgroup.create(&spec.limits, &mut report).ok()?;
         Some(cgroup)
     });
     let site = Site { init, staging, home: None, own: &[] };
-    let plan = Plan::new(&spec, &site, Granted { survey, ids, cgroup, report }, Weaken::nothing()).unwrap();
+    let plan =
+        Plan::new(&spec, &site, Granted { survey: &survey, ids, cgroup, report }, Weaken::nothing()).unwrap();
     let (channel, inner) = UnixStream::pair().unwrap();
     let log = File::options().write(true).open("/dev/null").unwrap();
-    let mut jailed = jail::launch(&plan, &Streams { channel: inner.as_fd(), log: log.as_fd() }).unwrap();
+    let jailed = jail::launch(&plan, &Streams { channel: inner.as_fd(), log: log.as_fd() }).unwrap();
     jailed.map_ids(&plan).unwrap();
-    let outcome = jailed.outcome(&plan);
+    let root = plan.root(&spec, &site).unwrap();
+    jailed.build(&root).unwrap();
+    let outcome = jailed.outcome(Some(&root));
     jailed.destroy();
     if let Some(cgroup) = plan.cgroup() {
         cgroup.remove().unwrap();

@@ -5,16 +5,16 @@ use std::os::fd::{AsRawFd as _, RawFd};
 
 use policy::Wall;
 
+use crate::blueprint::{Blueprint, MOST_TREES};
 use crate::cgroup::Cgroup;
 use crate::plan::Plan;
 use crate::seccomp;
-use crate::step::Step;
-use crate::sys::{self, Errno, Outcome, PointerArray};
+use crate::sys::{self, Errno, Outcome, Pointers};
 
 /// Descriptors that the builder works with, as numbers that both sides of the clone know.
 #[derive(Clone, Copy)]
 pub(crate) struct Ends {
-    /// The parent lets the builder go on by a byte here; end-of-file means that it is gone.
+    /// The parent lets the builder go on by a byte here, and sends the blueprint; end-of-file means that it is gone.
     pub(crate) gate: RawFd,
     /// The builder says here where it failed; it closes by itself when init starts.
     pub(crate) status: RawFd,
@@ -53,6 +53,7 @@ phases! {
     Cgroup "join the cgroups",
     Namespaces "make the namespaces",
     Gate "wait for the keeper",
+    Blueprint "read the plan of the root",
     Propagation "cut the mounts off from the host's",
     NewRoot "mount the new root",
     Identity "become the root of the new user namespace",
@@ -87,19 +88,14 @@ impl Failure {
 }
 
 /// Builds and becomes init, or says why not and ends.
-pub(crate) fn run(plan: &Plan, ends: Ends, arguments: &PointerArray<'_>, nothing: &PointerArray<'_>) -> ! {
-    let Err(failure) = build(plan, ends, arguments, nothing);
+pub(crate) fn run(plan: &Plan, ends: Ends, room: &mut [u8]) -> ! {
+    let Err(failure) = build(plan, ends, room);
     let _ = sys::write(ends.status, &failure.to_bytes());
     sys::exit(1)
 }
 
 /// The one straight line. The order matters and each step says why it stands where it does.
-fn build(
-    plan: &Plan,
-    ends: Ends,
-    arguments: &PointerArray<'_>,
-    nothing: &PointerArray<'_>,
-) -> Result<std::convert::Infallible, Failure> {
+fn build(plan: &Plan, ends: Ends, room: &mut [u8]) -> Result<std::convert::Infallible, Failure> {
     let at = |phase| move |errno: Errno| Failure { phase, step: 0, errno: errno.0 };
     let keeps = |wall| plan.weaken.keeps(wall);
 
@@ -122,7 +118,12 @@ fn build(
     become_root(plan).map_err(at(Phase::Identity))?;
     // A change of ids clears the signal, so it comes after. If the keeper died before, the gate tells.
     sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64).map_err(at(Phase::Identity))?;
-    run_steps(&plan.steps, Phase::Steps)?;
+
+    // The rest of the plan was made meanwhile.
+    let mut trees = [-1; MOST_TREES];
+    let mut blueprint = receive(ends.gate, room, &mut trees).map_err(at(Phase::Blueprint))?;
+    let arguments = read_arguments(&mut blueprint).map_err(at(Phase::Blueprint))?;
+    run_steps(&mut blueprint)?;
 
     if keeps(Wall::UtsNamespace) {
         sys::set_host_name(&plan.host_name).map_err(at(Phase::Name))?;
@@ -147,19 +148,19 @@ fn build(
     let status = arrange_descriptors(plan, ends).map_err(at(Phase::Descriptors))?;
 
     // The status has another number from here on.
-    let failure = become_init(plan, arguments, nothing);
+    let failure = become_init(plan, &arguments);
     let _ = sys::write(status, &failure.to_bytes());
     sys::exit(1)
 }
 
 /// The filter comes last, as it forbids most of the above. Everything inside inherits it, init included.
-fn become_init(plan: &Plan, arguments: &PointerArray<'_>, nothing: &PointerArray<'_>) -> Failure {
+fn become_init(plan: &Plan, arguments: &Pointers<'_>) -> Failure {
     if plan.weaken.keeps(Wall::Seccomp)
         && let Err(errno) = seccomp::install(&plan.filter)
     {
         return Failure { phase: Phase::Filter, step: 0, errno };
     }
-    let errno = sys::execute(&plan.init_path, arguments, nothing);
+    let errno = sys::execute(&plan.init_path, arguments);
     Failure { phase: Phase::Execute, step: 0, errno: errno.0 }
 }
 
@@ -183,14 +184,7 @@ fn namespaces(plan: &Plan) -> i32 {
 
 /// Waits for the parent's byte.
 fn wait(gate: RawFd) -> Outcome {
-    loop {
-        match sys::read(gate, &mut [0]) {
-            Ok(1) => return Ok(()),
-            Ok(_) => return Err(Errno(libc::EPIPE)),
-            Err(Errno(libc::EINTR)) => {}
-            Err(errno) => return Err(errno),
-        }
-    }
+    more(gate, &mut [0]).map(drop)
 }
 
 /// With a range of ids: root of the namespace, so that the agent owns nothing it is not given. With one id
@@ -204,9 +198,53 @@ fn become_root(plan: &Plan) -> Outcome {
     sys::set_user(0)
 }
 
-fn run_steps(steps: &[Step], phase: Phase) -> Result<(), Failure> {
-    for (index, step) in steps.iter().enumerate() {
-        step.run().map_err(|errno| Failure { phase, step: index as u32, errno: errno.0 })?;
+/// Receives the blueprint into the room that was made for it before clone.
+fn receive<'room>(
+    gate: RawFd,
+    room: &'room mut [u8],
+    trees: &'room mut [RawFd],
+) -> Outcome<Blueprint<'room>> {
+    let mut length = [0; 8];
+    let (mut filled, received) = sys::receive(gate, &mut length, trees)?;
+    while filled < length.len() {
+        filled += more(gate, &mut length[filled..])?;
+    }
+    let length = u64::from_le_bytes(length) as usize;
+    let room = room.get_mut(..length).ok_or(Errno(libc::EMSGSIZE))?;
+    let mut filled = 0;
+    while filled < length {
+        filled += more(gate, &mut room[filled..])?;
+    }
+    Ok(Blueprint::new(room, &trees[..received]))
+}
+
+/// Reads some bytes; none at all means that the keeper is gone.
+fn more(gate: RawFd, buffer: &mut [u8]) -> Outcome<usize> {
+    loop {
+        match sys::read(gate, buffer) {
+            Ok(0) => return Err(Errno(libc::EPIPE)),
+            Err(Errno(libc::EINTR)) => {}
+            read => return read,
+        }
+    }
+}
+
+fn read_arguments<'bytes>(blueprint: &mut Blueprint<'bytes>) -> Outcome<Pointers<'bytes>> {
+    let malformed = Errno(libc::EBADMSG);
+    let mut arguments = Pointers::new();
+    for _ in 0..blueprint.arguments().ok_or(malformed)? {
+        arguments.push(blueprint.argument().ok_or(malformed)?)?;
+    }
+    Ok(arguments)
+}
+
+fn run_steps(blueprint: &mut Blueprint<'_>) -> Result<(), Failure> {
+    let mut number = 0;
+    while !blueprint.is_done() {
+        let failed = |errno: Errno| Failure { phase: Phase::Steps, step: number, errno: errno.0 };
+        let step = blueprint.step().ok_or(failed(Errno(libc::EBADMSG)))?;
+        step.run().map_err(failed)?;
+        number += 1;
     }
     Ok(())
 }

@@ -14,7 +14,7 @@ use landlock::{
 
 use crate::filters;
 use crate::seccomp;
-use crate::step::{Bound, Step};
+use crate::step::{Bound, Laid};
 use crate::sys::{self, Errno};
 
 /// Files of the host that it may read, for dialling out by name.
@@ -87,8 +87,8 @@ fn leave_the_host() -> Result<(), Errno> {
         if !Path::new("/").join(name).exists() {
             continue;
         }
-        Step::File { path: path.clone(), contents: Vec::new() }.run()?;
-        Step::Bind { source, path, bound: Bound::ReadOnly }.run()?;
+        Laid::File { path: &path, contents: &[] }.run()?;
+        Laid::Bind { source: &source, path: &path, bound: Bound::ReadOnly }.run()?;
     }
     sys::pivot_root(c".", c".")?;
     sys::unmount_detached(c".")?;

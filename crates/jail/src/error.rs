@@ -35,6 +35,9 @@ pub enum JailError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// More mounts than can be handed to the builder.
+    #[error("there are too many mounts")]
+    TooManyMounts,
     /// Too many files to look for sockets among.
     #[error("'{}' holds more than {limit} files and cannot be searched for sockets", path.display())]
     TooManyFiles {
@@ -119,6 +122,7 @@ impl JailError {
             Self::IdMappedMount { .. } => {
                 "run agentbox as the user who owns the directory, or copy it to a local file system"
             }
+            Self::TooManyMounts => "mount a directory that holds the others: 250 are the most",
             Self::TooManyFiles { .. } => "mount a smaller directory",
             Self::IdMap { .. } => "run `agentbox doctor` to see which ids may be mapped here",
             Self::UnmappedUser { .. } => {
@@ -165,7 +169,7 @@ mod tests {
     #[test]
     fn a_refused_step_tells_who_refuses() {
         let path = inside(std::path::Path::new("/proc")).unwrap();
-        let proc = Step::FileSystem { kind: c"proc", path, flags: 0, options: None };
+        let proc = Step::FileSystem { kind: c"proc".to_owned(), path, flags: 0, options: None };
         let hint = |step: String, errno| {
             let source = io::Error::from_raw_os_error(errno);
             JailError::Step { step, source }.hint().unwrap()

@@ -1,16 +1,20 @@
-//! Clones the builder and brings it through its gate: id maps, and the word whether it went well.
+//! Clones the builder and brings it through its gate: id maps, the plan of its root, and the word whether it went well.
 
-use std::io::{self, Read as _};
+use std::io::{self, IoSlice, Read as _};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 
 use policy::Wall;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, send, sendmsg};
 use rustix::pipe::{PipeFlags, pipe_with};
 
+use crate::blueprint::{self, Draft, MOST_ARGUMENTS, MOST_TREES};
 use crate::builder::{self, Ends, Failure, Phase};
 use crate::error::JailError;
-use crate::plan::Plan;
-use crate::sys::{self, Cloned, PointerArray};
+use crate::plan::{Plan, Rooted};
+use crate::sys::{self, Cloned, Room};
 
 /// What init is connected to.
 pub struct Streams<'caller> {
@@ -26,17 +30,17 @@ pub struct Jailed {
     pid: i32,
     pidfd: OwnedFd,
     status: OwnedFd,
-    gate: Option<OwnedFd>,
+    gate: UnixStream,
 }
 
-/// Clones the builder; it begins at once and waits at its gate for [`Jailed::map_ids`].
+/// Clones the builder; it begins at once, waits at its gate for [`Jailed::map_ids`] and then for
+/// [`Jailed::build`].
 pub fn launch(plan: &Plan, streams: &Streams<'_>) -> Result<Jailed, JailError> {
-    let pipe = || pipe_with(PipeFlags::CLOEXEC).map_err(|errno| JailError::Namespaces(errno.into()));
-    let (gate_inner, gate) = pipe()?;
-    let (status, status_inner) = pipe()?;
-    // Everything that init gets is made here, as nothing may be allocated after clone.
-    let arguments = PointerArray::new(plan.init_arguments.iter().map(|argument| argument.as_c_str()));
-    let nothing = PointerArray::new(std::iter::empty());
+    let (gate, gate_inner) = UnixStream::pair().map_err(JailError::Namespaces)?;
+    let (status, status_inner) =
+        pipe_with(PipeFlags::CLOEXEC).map_err(|errno| JailError::Namespaces(errno.into()))?;
+    // Made here, as nothing may be allocated after clone.
+    let mut room = Room::new(blueprint::LARGEST).map_err(|errno| JailError::Namespaces(errno.into()))?;
     let ends = Ends {
         gate: gate_inner.as_raw_fd(),
         status: status_inner.as_raw_fd(),
@@ -48,9 +52,9 @@ pub fn launch(plan: &Plan, streams: &Streams<'_>) -> Result<Jailed, JailError> {
         Cloned::Child => {
             // Our copy of the gate's outer end would keep end-of-file away when the keeper dies.
             let _ = sys::close(gate.as_raw_fd());
-            builder::run(plan, ends, &arguments, &nothing)
+            builder::run(plan, ends, room.bytes())
         }
-        Cloned::Parent { pid, pidfd } => Ok(Jailed { pid, pidfd, status, gate: Some(gate) }),
+        Cloned::Parent { pid, pidfd } => Ok(Jailed { pid, pidfd, status, gate }),
     }
 }
 
@@ -62,12 +66,40 @@ fn first_namespaces(plan: &Plan) -> u64 {
 }
 
 impl Jailed {
-    /// Gives the builder its ids; it begins to build.
-    pub fn map_ids(&mut self, plan: &Plan) -> Result<(), JailError> {
+    /// Gives the builder its ids; it begins.
+    pub fn map_ids(&self, plan: &Plan) -> Result<(), JailError> {
         plan.ids.write(self.pid)?;
-        if let Some(gate) = self.gate.take() {
-            // If the builder is gone, its status says why.
-            let _ = rustix::io::write(gate, b"g");
+        // If the builder is gone, its status says why.
+        let _ = send(&self.gate, b"g", SendFlags::NOSIGNAL);
+        Ok(())
+    }
+
+    /// Gives the builder the plan of its root; it goes on to the end.
+    pub fn build(&self, root: &Rooted) -> Result<(), JailError> {
+        let Draft { bytes, trees } = Draft::new(&root.init_arguments, &root.steps);
+        let too_many = trees.len() > MOST_TREES || root.init_arguments.len() > MOST_ARGUMENTS;
+        if too_many || bytes.len() > blueprint::LARGEST {
+            return Err(JailError::TooManyMounts);
+        }
+        // If the builder is gone, its status says why.
+        let _ = self.hand_over(&bytes, &trees);
+        Ok(())
+    }
+
+    fn hand_over(&self, bytes: &[u8], trees: &[BorrowedFd<'_>]) -> io::Result<()> {
+        let length = (bytes.len() as u64).to_le_bytes();
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_TREES))];
+        let mut ancillary = SendAncillaryBuffer::new(&mut space);
+        if !trees.is_empty() {
+            ancillary.push(SendAncillaryMessage::ScmRights(trees));
+        }
+        let parts = [IoSlice::new(&length), IoSlice::new(bytes)];
+        let sent = sendmsg(&self.gate, &parts, &mut ancillary, SendFlags::NOSIGNAL)?;
+        // The descriptors went with the first byte; what did not fit into the socket's buffer follows.
+        let mut rest = bytes.get(sent.saturating_sub(length.len())..).unwrap_or_default();
+        while !rest.is_empty() {
+            let sent = send(&self.gate, rest, SendFlags::NOSIGNAL)?;
+            rest = &rest[sent..];
         }
         Ok(())
     }
@@ -86,7 +118,7 @@ impl Jailed {
     }
 
     /// Waits until init runs behind its walls, or for the reason why it does not.
-    pub fn outcome(&self, plan: &Plan) -> Result<(), JailError> {
+    pub fn outcome(&self, root: Option<&Rooted>) -> Result<(), JailError> {
         let mut bytes = Vec::new();
         let mut status = std::fs::File::from(self.status.try_clone().map_err(JailError::Namespaces)?);
         let read = status.by_ref().take(Failure::SIZE as u64).read_to_end(&mut bytes);
@@ -100,7 +132,7 @@ impl Jailed {
         let source = io::Error::from_raw_os_error(failure.errno);
         let steps = match failure.phase {
             Phase::Namespaces => return Err(JailError::Namespaces(source)),
-            Phase::Steps => plan.steps.get(failure.step as usize),
+            Phase::Steps => root.and_then(|root| root.steps.get(failure.step as usize)),
             _ => None,
         };
         let step = steps.map_or_else(|| failure.phase.meaning().to_owned(), |step| step.describe());

@@ -5,6 +5,7 @@
 //! This is the owner's side: it runs with the owner's privileges, once, before anything hostile exists, and
 //! never reads a byte from inside. After clone it makes only raw system calls on data planned before.
 
+mod blueprint;
 mod builder;
 mod cgroup;
 mod confine;
@@ -31,7 +32,7 @@ pub use error::{Gap, JailError};
 pub use fork::{Forked, fork};
 pub use ids::{IdMap, SubordinateRange, Subordinates};
 pub use launch::{Jailed, Streams, launch};
-pub use plan::{Granted, Plan, Site};
+pub use plan::{Granted, Plan, Rooted, Site};
 pub use probe::{Finding, Ground, Need, Probe};
 pub use root::{INIT_PATH, OwnerTools, WRITABLE, tool_environment, tool_path};
 pub use survey::Survey;

@@ -1,4 +1,5 @@
-//! Everything that the process after clone will need, made before clone: it then only carries out steps.
+//! Everything that the process after clone will need: what it begins with, made before clone, and the steps of the
+//! root, which reach it as bytes ([`crate::blueprint`]). It only carries them out.
 
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
@@ -35,22 +36,26 @@ pub struct Site<'host> {
     pub own: &'host [&'host Path],
 }
 
-/// The walls of one sandbox, ready to go up.
+/// The walls of one sandbox, but for its root: what the builder knows from the beginning.
 pub struct Plan {
     pub(crate) ids: IdMap,
     pub(crate) staging: CString,
     pub(crate) root_options: CString,
-    pub(crate) steps: Vec<Step>,
     /// Whether the sandbox gets a cgroup namespace.
     pub(crate) own_cgroups: bool,
     pub(crate) host_name: Vec<u8>,
     pub(crate) limits: Vec<(u32, u64)>,
     pub(crate) filter: Program,
     pub(crate) init_path: CString,
-    pub(crate) init_arguments: Vec<CString>,
     pub(crate) cgroup: Option<Cgroup>,
     pub(crate) weaken: Weaken,
     report: Report,
+}
+
+/// The root file system of one sandbox, planned.
+pub struct Rooted {
+    pub(crate) steps: Vec<Step>,
+    pub(crate) init_arguments: Vec<CString>,
     covered_sockets: Vec<PathBuf>,
 }
 
@@ -60,63 +65,61 @@ impl Plan {
     pub fn new(
         spec: &SandboxSpec,
         site: &Site<'_>,
-        granted: Granted,
+        granted: Granted<'_>,
         weaken: Weaken,
     ) -> Result<Self, JailError> {
         let Granted { survey, ids, cgroup, mut report } = granted;
         let (spec, ids) = (&*weaken.spec(spec), weaken.ids(ids));
         ids.check_user(spec.user)?;
-        let sources = Sources { init: site.init, home: site.home, own: site.own };
-        report_walls(&mut report, spec, &survey);
-        let planned = root::plan(spec, &ids, &sources, survey.base)?;
+        report_walls(&mut report, spec, survey);
         refuse_gaps(spec.isolation, &report)?;
-
-        let mut arguments = vec![INIT_PATH.to_owned(), "--landlock".to_owned()];
-        let required = report.state(Wall::Landlock) == State::Given && weaken.keeps(Wall::Landlock);
-        arguments.push(if required { "required" } else { "off" }.to_owned());
-        let writable = WRITABLE.iter().map(PathBuf::from).chain(planned.writable_mounts);
-        for path in writable.chain(["/proc", "/dev"].iter().map(PathBuf::from)) {
-            arguments.extend(["--write".to_owned(), path.display().to_string()]);
-        }
-        arguments.extend(weaken.init_arguments());
-        let init_arguments =
-            arguments.iter().map(|argument| host_path(Path::new(argument))).collect::<Result<_, _>>()?;
-
-        let mut steps = planned.steps;
-        weaken.root(&mut steps)?;
         let own_cgroups =
             report.state(Wall::CgroupNamespace) == State::Given && weaken.keeps(Wall::CgroupNamespace);
-        if let Some(cgroup) = cgroup.as_ref().filter(|_| own_cgroups) {
-            steps.extend(cgroup.steps()?);
-        }
         Ok(Self {
             staging: host_path(site.staging)?,
             root_options: root_options(spec, &ids, &weaken)?,
-            steps,
             own_cgroups,
             host_name: root::host_name(spec).into_bytes(),
             limits: resource_limits(spec, &report),
             filter: filters::sandbox(spec.nesting),
             init_path: host_path(Path::new(INIT_PATH))?,
-            init_arguments,
             ids,
             cgroup,
             weaken,
             report,
-            covered_sockets: planned.covered_sockets,
         })
+    }
+
+    /// Plans the root file system, which takes longer than all else: the builder makes its namespaces meanwhile.
+    pub fn root(&self, spec: &SandboxSpec, site: &Site<'_>) -> Result<Rooted, JailError> {
+        let spec = &*self.weaken.spec(spec);
+        let sources = Sources { init: site.init, home: site.home, own: site.own };
+        let planned = root::plan(spec, &self.ids, &sources)?;
+        let mut steps = planned.steps;
+        self.weaken.root(&mut steps)?;
+        if let Some(cgroup) = self.cgroup.as_ref().filter(|_| self.own_cgroups) {
+            steps.extend(cgroup.steps()?);
+        }
+        let init_arguments = self.init_arguments(planned.writable_mounts)?;
+        Ok(Rooted { steps, init_arguments, covered_sockets: planned.covered_sockets })
+    }
+
+    fn init_arguments(&self, writable_mounts: Vec<PathBuf>) -> Result<Vec<CString>, JailError> {
+        let mut arguments = vec![INIT_PATH.to_owned(), "--landlock".to_owned()];
+        let required = self.report.state(Wall::Landlock) == State::Given && self.weaken.keeps(Wall::Landlock);
+        arguments.push(if required { "required" } else { "off" }.to_owned());
+        let writable = WRITABLE.iter().map(PathBuf::from).chain(writable_mounts);
+        for path in writable.chain(["/proc", "/dev"].iter().map(PathBuf::from)) {
+            arguments.extend(["--write".to_owned(), path.display().to_string()]);
+        }
+        arguments.extend(self.weaken.init_arguments());
+        arguments.iter().map(|argument| host_path(Path::new(argument))).collect()
     }
 
     /// The effective isolation.
     #[must_use]
     pub const fn report(&self) -> &Report {
         &self.report
-    }
-
-    /// Sockets of the host's in mounted trees, covered.
-    #[must_use]
-    pub fn covered_sockets(&self) -> &[PathBuf] {
-        &self.covered_sockets
     }
 
     /// The cgroups of the sandbox, if it has any.
@@ -132,10 +135,18 @@ impl Plan {
     }
 }
 
+impl Rooted {
+    /// Sockets of the host's in mounted trees, covered.
+    #[must_use]
+    pub fn covered_sockets(&self) -> &[PathBuf] {
+        &self.covered_sockets
+    }
+}
+
 /// What the machine grants a sandbox beyond what a plan can decide by itself.
-pub struct Granted {
+pub struct Granted<'survey> {
     /// What there is on it.
-    pub survey: Survey,
+    pub survey: &'survey Survey,
     /// Its ids.
     pub ids: IdMap,
     /// Its cgroups, made already.

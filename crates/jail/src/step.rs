@@ -2,7 +2,7 @@
 //! with raw system calls after it. Paths are relative to the new root, which is the working directory then.
 
 use std::ffi::{CStr, CString, OsStr};
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::{OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
@@ -29,6 +29,15 @@ pub(crate) enum Bound {
 }
 
 impl Bound {
+    /// All of them, in their order.
+    pub(crate) const ALL: &[Self] = &[
+        Self::ReadOnly,
+        Self::ReadWrite,
+        Self::Device,
+        #[cfg(feature = "weaken")]
+        Self::Unsealed,
+    ];
+
     pub(crate) fn attributes(self) -> MountAttributes {
         let set = match self {
             Self::ReadOnly => READ_ONLY | NO_SETUID | NO_DEVICES,
@@ -57,73 +66,82 @@ pub(crate) enum Place {
     File,
 }
 
-/// One step.
+impl Place {
+    /// Both, in their order.
+    pub(crate) const ALL: &[Self] = &[Self::Directory, Self::File];
+}
+
+/// One step. As it is planned it owns what it names; as the builder reads it ([`Laid`]) it only points there.
 #[derive(Debug)]
-pub(crate) enum Step {
+#[cfg_attr(test, derive(PartialEq))]
+pub(crate) enum Step<Text = CString, Bytes = Vec<u8>, Tree = OwnedFd> {
     Directory {
-        path: CString,
+        path: Text,
         mode: u32,
         owner: Owner,
     },
     Symlink {
-        target: CString,
-        path: CString,
+        target: Text,
+        path: Text,
     },
     File {
-        path: CString,
-        contents: Vec<u8>,
+        path: Text,
+        contents: Bytes,
     },
     /// Something to mount on, unless it is there.
     Place {
-        path: CString,
+        path: Text,
         kind: Place,
     },
     /// A tree of the host's, with everything mounted below it.
     Bind {
-        source: CString,
-        path: CString,
+        source: Text,
+        path: Text,
         bound: Bound,
     },
     /// A detached tree that the keeper prepared with more authority.
     Attach {
-        tree: OwnedFd,
-        path: CString,
+        tree: Tree,
+        path: Text,
     },
     /// Something already inside, at a second place.
     Again {
-        source: CString,
-        path: CString,
+        source: Text,
+        path: Text,
         flags: u64,
     },
     /// A file system of the kernel's.
     FileSystem {
-        kind: &'static CStr,
-        path: CString,
+        kind: Text,
+        path: Text,
         flags: u64,
-        options: Option<CString>,
+        options: Option<Text>,
     },
     /// A setting of the namespace's own, written through the fresh /proc.
     Setting {
-        path: CString,
-        value: Vec<u8>,
+        path: Text,
+        value: Bytes,
     },
 }
 
-impl Step {
+/// A step that the builder carries out.
+pub(crate) type Laid<'plan> = Step<&'plan CStr, &'plan [u8], RawFd>;
+
+impl Laid<'_> {
     /// Carries the step out. After clone: nothing here allocates.
     pub(crate) fn run(&self) -> Outcome {
-        match self {
+        match *self {
             Self::Directory { path, mode, owner } => {
-                sys::make_directory(path, *mode)?;
+                sys::make_directory(path, mode)?;
                 match owner {
                     Owner::Builder => Ok(()),
-                    Owner::Agent { uid, gid } => sys::change_owner(path, *uid, *gid),
+                    Owner::Agent { uid, gid } => sys::change_owner(path, uid, gid),
                 }
             }
             Self::Symlink { target, path } => sys::symlink(target, path),
-            Self::File { path, contents } if contents.is_empty() => sys::make_file(path),
+            Self::File { path, contents: [] } => sys::make_file(path),
             Self::File { path, contents } => write_new(path, contents),
-            Self::Place { path, kind } => match make_place(path, *kind) {
+            Self::Place { path, kind } => match make_place(path, kind) {
                 Err(Errno(libc::EEXIST)) => Ok(()),
                 made => made,
             },
@@ -132,16 +150,16 @@ impl Step {
                 sys::mount(source, path, None, libc::MS_BIND | libc::MS_REC, None)?;
                 sys::set_mount_attributes(path, &bound.attributes())
             }
-            Self::Attach { tree, path } => sys::attach_tree(tree.as_raw_fd(), path),
+            Self::Attach { tree, path } => sys::attach_tree(tree, path),
             Self::Again { source, path, flags } => {
                 sys::mount(source, path, None, libc::MS_BIND, None)?;
-                if *flags == 0 {
+                if flags == 0 {
                     return Ok(());
                 }
                 sys::mount(c"none", path, None, libc::MS_BIND | libc::MS_REMOUNT | flags, None)
             }
             Self::FileSystem { kind, path, flags, options } => {
-                sys::mount(kind, path, Some(kind), *flags, options.as_deref())
+                sys::mount(kind, path, Some(kind), flags, options)
             }
             Self::Setting { path, value } => {
                 let file = sys::open(path, libc::O_WRONLY, 0)?;
@@ -151,7 +169,30 @@ impl Step {
             }
         }
     }
+}
 
+#[cfg(test)]
+impl Step {
+    /// The step as the builder is to read it.
+    pub(crate) fn laid(&self) -> Laid<'_> {
+        use std::os::fd::AsRawFd as _;
+        match self {
+            Self::Directory { path, mode, owner } => Step::Directory { path, mode: *mode, owner: *owner },
+            Self::Symlink { target, path } => Step::Symlink { target, path },
+            Self::File { path, contents } => Step::File { path, contents },
+            Self::Place { path, kind } => Step::Place { path, kind: *kind },
+            Self::Bind { source, path, bound } => Step::Bind { source, path, bound: *bound },
+            Self::Attach { tree, path } => Step::Attach { tree: tree.as_raw_fd(), path },
+            Self::Again { source, path, flags } => Step::Again { source, path, flags: *flags },
+            Self::FileSystem { kind, path, flags, options } => {
+                Step::FileSystem { kind, path, flags: *flags, options: options.as_deref() }
+            }
+            Self::Setting { path, value } => Step::Setting { path, value },
+        }
+    }
+}
+
+impl Step {
     /// The tree of the host's that this step binds, and where it shows inside.
     pub(crate) fn bound_tree(&self) -> Option<(PathBuf, PathBuf)> {
         let Self::Bind { source, path, .. } = self else { return None };

@@ -9,12 +9,10 @@ use crate::cgroup::{Cgroup, Hierarchies};
 use crate::error::JailError;
 use crate::ids::{IdMap, Subordinates};
 use crate::read;
-use crate::root::Base;
 use crate::sys;
 
 /// What sandboxes on this machine are made from.
 pub struct Survey {
-    pub(crate) base: Base,
     pub(crate) landlock: u32,
     pub(crate) has_cgroup_namespaces: bool,
     subordinates: Subordinates,
@@ -23,14 +21,14 @@ pub struct Survey {
 
 impl Survey {
     /// Looks at the machine.
-    pub fn take() -> Result<Self, JailError> {
-        Ok(Self {
-            base: Base::survey()?,
+    #[must_use]
+    pub fn take() -> Self {
+        Self {
             landlock: sys::landlock_version(),
             has_cgroup_namespaces: has_cgroup_namespaces(),
             subordinates: Subordinates::find(),
             hierarchies: Hierarchies::read().map_err(|error| format!("cannot read the cgroups: {error}")),
-        })
+        }
     }
 
     /// Chooses the best id map that the caller can have, and reports it.

@@ -44,10 +44,7 @@ fn keep(engine: &UnixStream, supervise: Supervise) -> Result<(), KeeperError> {
     let survey = Survey::take();
     // The lock is held to the last: until then no other command takes the sandbox for a dead one.
     let (order, [_lock, client]) = handover::receive::<KeeperOrder, 2>(engine)?;
-    let (told, supervisor) = match survey
-        .map_err(KeeperError::from)
-        .and_then(|survey| Sandbox::start(&order, survey, client, supervise))
-    {
+    let (told, supervisor) = match Sandbox::start(&order, &survey, client, supervise) {
         Ok(sandbox) => {
             let (watched, supervisor) = watch::watch(sandbox, engine);
             (watched, Some(supervisor))

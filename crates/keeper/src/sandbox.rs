@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use handover::KeeperOrder;
-use jail::{Cgroup, Granted, Jailed, Plan, Site, Streams, Survey, Weaken};
+use jail::{Cgroup, Granted, Jailed, Plan, Rooted, Site, Streams, Survey, Weaken};
 use policy::{Report, Wall};
 
 use crate::clean::CGROUPS_FILE;
@@ -16,6 +16,7 @@ use crate::supervisor::{Supervise, Supervisor};
 
 pub(crate) struct Sandbox {
     pub(crate) plan: Plan,
+    pub(crate) root: Rooted,
     pub(crate) jailed: Jailed,
     pub(crate) supervisor: Supervisor,
 }
@@ -24,28 +25,34 @@ impl Sandbox {
     /// Starts everything. The walls still go up when this returns; [`Jailed::status`] tells when they stand.
     pub(crate) fn start(
         order: &KeeperOrder,
-        survey: Survey,
+        survey: &Survey,
         client: OwnedFd,
         supervise: Supervise,
     ) -> Result<Self, KeeperError> {
-        let plan = plan(order, survey, weakened())?;
-        let socket = |source| KeeperError::Watch(source);
-        let (channel, inner) = UnixStream::pair().map_err(socket)?;
+        let own: Vec<&Path> = order.own.iter().map(AsRef::as_ref).collect();
+        let site =
+            Site { init: &order.init, staging: &order.runtime, home: order.home.as_deref(), own: &own };
+        let plan = plan(order, &site, survey, weakened())?;
+        let (channel, inner) = UnixStream::pair().map_err(KeeperError::Watch)?;
         // Init has nothing to say but its exit code; what is on its stderr could come from anywhere.
         let log = fs::File::options().write(true).open("/dev/null").map_err(KeeperError::Watch)?;
 
         // The builder works on the other processor while this one goes on.
-        let mut jailed = jail::launch(&plan, &Streams { channel: inner.as_fd(), log: log.as_fd() })?;
-        let started = jailed.map_ids(&plan).map_err(KeeperError::from).and_then(|()| {
-            let supervisor =
-                Supervisor::start(order, plan.ids().supervisor_id(), channel, client, supervise)?;
-            Ok(supervisor)
+        let jailed = jail::launch(&plan, &Streams { channel: inner.as_fd(), log: log.as_fd() })?;
+        let started = jailed.map_ids(&plan).and_then(|()| {
+            let root = plan.root(&order.spec, &site)?;
+            jailed.build(&root)?;
+            Ok(root)
+        });
+        let started = started.map_err(KeeperError::from).and_then(|root| {
+            let uid = plan.ids().supervisor_id();
+            Ok((root, Supervisor::start(order, uid, channel, client, supervise)?))
         });
         match started {
-            Ok(supervisor) => Ok(Self { plan, jailed, supervisor }),
+            Ok((root, supervisor)) => Ok(Self { plan, root, jailed, supervisor }),
             Err(error) => {
                 // What the builder has to say, if anything, came first.
-                let said = jailed.is_decided().then(|| jailed.outcome(&plan).err()).flatten();
+                let said = jailed.is_decided().then(|| jailed.outcome(None).err()).flatten();
                 let error = said.map_or(error, KeeperError::from);
                 jailed.destroy();
                 remove_cgroup(&plan);
@@ -55,14 +62,12 @@ impl Sandbox {
     }
 }
 
-fn plan(order: &KeeperOrder, survey: Survey, weaken: Weaken) -> Result<Plan, KeeperError> {
+fn plan(order: &KeeperOrder, site: &Site<'_>, survey: &Survey, weaken: Weaken) -> Result<Plan, KeeperError> {
     let mut report = Report::default();
     let ids = survey.choose_ids(&order.id_ranges, &mut report)?;
     let limited = weaken.keeps(Wall::MemoryLimit) && weaken.keeps(Wall::PidsLimit);
-    let cgroup = if limited { limit(order, &survey, &mut report)? } else { None };
-    let own: Vec<&Path> = order.own.iter().map(AsRef::as_ref).collect();
-    let site = Site { init: &order.init, staging: &order.runtime, home: order.home.as_deref(), own: &own };
-    Ok(Plan::new(&order.spec, &site, Granted { survey, ids, cgroup, report }, weaken)?)
+    let cgroup = if limited { limit(order, survey, &mut report)? } else { None };
+    Ok(Plan::new(&order.spec, site, Granted { survey, ids, cgroup, report }, weaken)?)
 }
 
 /// Makes the cgroups, or reports why there are none.

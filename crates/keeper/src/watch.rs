@@ -14,12 +14,12 @@ use crate::supervisor::Supervisor;
 /// back: it still says its last words.
 pub(crate) fn watch(mut sandbox: Sandbox, engine: &UnixStream) -> (Result<(), KeeperError>, Supervisor) {
     let watched = wait_for_walls(&mut sandbox, engine).and_then(|()| serve(&mut sandbox));
-    let Sandbox { plan, jailed, supervisor } = sandbox;
+    let Sandbox { plan, root, jailed, supervisor } = sandbox;
     supervisor.dismiss();
     jailed.destroy();
     remove_cgroup(&plan);
     // The keeper is about to end; taking the plan apart would only take time.
-    std::mem::forget(plan);
+    std::mem::forget((plan, root));
     (watched, supervisor)
 }
 
@@ -31,14 +31,14 @@ fn wait_for_walls(sandbox: &mut Sandbox, engine: &UnixStream) -> Result<(), Keep
     ];
     wait(&mut descriptors)?;
     let supervisor_ended = !descriptors[1].revents().is_empty();
-    sandbox.jailed.outcome(&sandbox.plan)?;
+    sandbox.jailed.outcome(Some(&sandbox.root))?;
     // One that has ended well by now has served a command that was over at once.
     if supervisor_ended && let Some(error) = sandbox.supervisor.failure() {
         return Err(KeeperError::Unconfined(error));
     }
     let event = KeeperEvent::Ready {
         report: sandbox.plan.report().clone(),
-        covered_sockets: sandbox.plan.covered_sockets().to_vec(),
+        covered_sockets: sandbox.root.covered_sockets().to_vec(),
         init: sandbox.jailed.pid(),
         supervisor: sandbox.supervisor.id(),
     };

@@ -110,7 +110,7 @@ impl Legacy {
             let path = inside(&Path::new("/sys/fs/cgroup").join(&place.options))?;
             steps.push(Step::Directory { path: path.clone(), mode: 0o755, owner: Owner::Builder });
             let options = Some(host_path(Path::new(&place.options))?);
-            steps.push(Step::FileSystem { kind: c"cgroup", path, flags, options });
+            steps.push(Step::FileSystem { kind: c"cgroup".to_owned(), path, flags, options });
         }
         Ok(steps)
     }

@@ -124,5 +124,5 @@ fn enable_controllers(directory: &Path) -> io::Result<()> {
 pub(super) fn steps() -> Result<Vec<Step>, JailError> {
     let flags = libc::MS_RDONLY | libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
     let path = inside(Path::new("/sys/fs/cgroup"))?;
-    Ok(vec![Step::FileSystem { kind: c"cgroup2", path, flags, options: None }])
+    Ok(vec![Step::FileSystem { kind: c"cgroup2".to_owned(), path, flags, options: None }])
 }

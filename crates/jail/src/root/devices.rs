@@ -27,7 +27,7 @@ pub(super) fn steps() -> Result<Vec<Step>, JailError> {
     }
     // A new instance: terminals of the host are not in it. No gid=5: not every id map has a group 5.
     steps.push(Step::FileSystem {
-        kind: c"devpts",
+        kind: c"devpts".to_owned(),
         path: inside(Path::new("/dev/pts"))?,
         flags: libc::MS_NOSUID | libc::MS_NOEXEC,
         options: Some(host_path(Path::new("newinstance,ptmxmode=0666,mode=0620"))?),

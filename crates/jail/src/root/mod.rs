@@ -47,36 +47,17 @@ pub(crate) struct PlannedRoot {
     pub(crate) writable_mounts: Vec<std::path::PathBuf>,
 }
 
-/// What every root on this machine has, whatever a sandbox is to be.
-pub(crate) struct Base {
-    /// Programs, libraries, configuration and devices of the host's.
-    host: Vec<Step>,
-    kernel: kernel::View,
-}
-
-impl Base {
-    /// Looks at the machine.
-    pub(crate) fn survey() -> Result<Self, JailError> {
-        let mut host = system::steps(Path::new("/"))?;
-        host.extend(etc::steps(Path::new("/"))?);
-        let covers = listening::cover(&host)?;
-        host.extend(devices::steps()?);
-        host.extend(covers);
-        Ok(Self { host, kernel: kernel::View::survey() })
-    }
-}
-
 /// Plans the whole root, the kernel's file systems included.
-pub(crate) fn plan(
-    spec: &SandboxSpec,
-    ids: &IdMap,
-    sources: &Sources<'_>,
-    base: Base,
-) -> Result<PlannedRoot, JailError> {
+pub(crate) fn plan(spec: &SandboxSpec, ids: &IdMap, sources: &Sources<'_>) -> Result<PlannedRoot, JailError> {
     let mut steps = skeleton(spec, ids)?;
     steps.extend(etc::synthetic(spec)?);
-    steps.extend(base.host);
-    steps.extend(base.kernel.steps(spec.nesting)?);
+    let mut host = system::steps(Path::new("/"))?;
+    host.extend(etc::steps(Path::new("/"))?);
+    let covers = listening::cover(&host)?;
+    steps.extend(host);
+    steps.extend(devices::steps()?);
+    steps.extend(covers);
+    steps.extend(kernel::steps(spec.nesting)?);
     steps.push(Step::File { path: inside(Path::new(INIT_PATH))?, contents: Vec::new() });
     steps.push(bring(sources.init, Path::new(INIT_PATH), Bound::ReadOnly, ids)?);
     for path in WRITABLE {
