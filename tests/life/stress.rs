@@ -59,7 +59,7 @@ fn launch_one(init: &Path, staging: &Path, ranges: &Path) {
         Plan::new(&spec, &site, Granted { survey: &survey, ids, cgroup, report }, Weaken::nothing()).unwrap();
     let (channel, inner) = UnixStream::pair().unwrap();
     let log = File::options().write(true).open("/dev/null").unwrap();
-    let jailed = jail::launch(&plan, &Streams { channel: inner.as_fd(), log: log.as_fd() }).unwrap();
+    let mut jailed = jail::launch(&plan, &Streams { channel: inner.as_fd(), log: log.as_fd() }).unwrap();
     jailed.map_ids(&plan).unwrap();
     let root = plan.root(&spec, &site).unwrap();
     jailed.build(&root).unwrap();

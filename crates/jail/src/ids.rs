@@ -2,15 +2,14 @@
 //! subuid range, or the caller alone.
 
 use std::fs;
-use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
 
 use policy::{AGENT_GID, AGENT_UID, Report, User, Wall};
 use rustix::process::{getegid, geteuid};
 
 use crate::error::JailError;
+use crate::helper::Helper;
 use crate::range::IdRanges;
 use crate::read;
 
@@ -70,7 +69,7 @@ impl Subordinates {
         if geteuid().is_root() {
             return Self::NoRange;
         }
-        if find_helper("newuidmap").is_none() || find_helper("newgidmap").is_none() {
+        if Helper::find("newuidmap").is_none() || Helper::find("newgidmap").is_none() {
             return Self::NoHelper;
         }
         let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
@@ -151,8 +150,9 @@ impl IdMap {
         Err(JailError::UnmappedUser { uid: user.uid, gid: user.gid, only: AGENT_UID })
     }
 
-    /// Writes the maps of the process `pid`, which waits for that in a new user namespace.
-    pub(crate) fn write(&self, pid: i32) -> Result<(), JailError> {
+    /// Writes the maps of the process `pid`, which waits for that in a new user namespace, or starts helpers
+    /// that do.
+    pub(crate) fn write(&self, pid: i32) -> Result<Vec<Helper>, JailError> {
         let process = PathBuf::from(format!("/proc/{pid}"));
         match self {
             Self::Range { first, .. } => {
@@ -162,10 +162,9 @@ impl IdMap {
             }
             Self::Subordinate { uids, gids } => {
                 // The two helpers run beside each other: each takes about a millisecond.
-                let uid_map = start_helper("newuidmap", pid, AGENT_UID, geteuid().as_raw(), *uids)?;
-                let gid_map = start_helper("newgidmap", pid, AGENT_GID, getegid().as_raw(), *gids)?;
-                uid_map.finish()?;
-                gid_map.finish()?;
+                let uid_map = Helper::start("newuidmap", pid, AGENT_UID, geteuid().as_raw(), *uids)?;
+                let gid_map = Helper::start("newgidmap", pid, AGENT_GID, getegid().as_raw(), *gids)?;
+                return Ok(vec![uid_map, gid_map]);
             }
             Self::Single => {
                 write_map(&process.join("setgroups"), "deny")?;
@@ -173,59 +172,12 @@ impl IdMap {
                 write_map(&process.join("uid_map"), &format!("{AGENT_UID} {} 1", geteuid().as_raw()))?;
             }
         }
-        Ok(())
+        Ok(Vec::new())
     }
 }
 
 fn write_map(path: &Path, line: &str) -> Result<(), JailError> {
     fs::write(path, line).map_err(|source| JailError::IdMap { what: path.display().to_string(), source })
-}
-
-/// A setuid helper at work on a map.
-struct Helper {
-    name: &'static str,
-    child: std::process::Child,
-}
-
-fn start_helper(
-    name: &'static str,
-    pid: i32,
-    agent: u32,
-    caller: u32,
-    range: SubordinateRange,
-) -> Result<Helper, JailError> {
-    // Inside: 0 to agent-1 from the range, the agent is the caller, and the rest of the range above.
-    let below = agent.min(range.count);
-    let above = range.count.saturating_sub(agent).min(MAPPED_IDS - agent - 1);
-    let mut extents = vec![(0, range.first, below), (agent, caller, 1)];
-    if above > 0 {
-        extents.push((agent + 1, range.first + below, above));
-    }
-    let failed = |source| JailError::IdMap { what: name.to_owned(), source };
-    let path = find_helper(name).ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
-    let mut command = Command::new(path);
-    command.arg(pid.to_string());
-    for (inside, outside, count) in extents {
-        command.args([inside.to_string(), outside.to_string(), count.to_string()]);
-    }
-    command.env_clear().stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-    Ok(Helper { name, child: command.spawn().map_err(failed)? })
-}
-
-impl Helper {
-    fn finish(mut self) -> Result<(), JailError> {
-        let failed = |source| JailError::IdMap { what: self.name.to_owned(), source };
-        let status = self.child.wait().map_err(failed)?;
-        if status.success() { Ok(()) } else { Err(failed(io::ErrorKind::PermissionDenied.into())) }
-    }
-}
-
-/// Where a helper is; only root's directories are looked in, whatever the caller's PATH says.
-fn find_helper(name: &str) -> Option<PathBuf> {
-    ["/usr/bin", "/bin", "/usr/sbin", "/run/wrappers/bin"]
-        .iter()
-        .map(|directory| Path::new(directory).join(name))
-        .find(|path| path.exists())
 }
 
 fn user_name(uid: u32) -> Option<String> {

@@ -13,6 +13,7 @@ use rustix::pipe::{PipeFlags, pipe_with};
 use crate::blueprint::{self, Draft, MOST_ARGUMENTS, MOST_TREES};
 use crate::builder::{self, Ends, Failure, Phase};
 use crate::error::JailError;
+use crate::helper::Helper;
 use crate::plan::{Plan, Rooted};
 use crate::sys::{self, Cloned, Room};
 
@@ -31,6 +32,8 @@ pub struct Jailed {
     pidfd: OwnedFd,
     status: OwnedFd,
     gate: UnixStream,
+    /// What still writes its id maps.
+    helpers: Vec<Helper>,
 }
 
 /// Clones the builder; it begins at once, waits at its gate for [`Jailed::map_ids`] and then for
@@ -54,7 +57,7 @@ pub fn launch(plan: &Plan, streams: &Streams<'_>) -> Result<Jailed, JailError> {
             let _ = sys::close(gate.as_raw_fd());
             builder::run(plan, ends, room.bytes())
         }
-        Cloned::Parent { pid, pidfd } => Ok(Jailed { pid, pidfd, status, gate }),
+        Cloned::Parent { pid, pidfd } => Ok(Jailed { pid, pidfd, status, gate, helpers: Vec::new() }),
     }
 }
 
@@ -66,16 +69,26 @@ fn first_namespaces(plan: &Plan) -> u64 {
 }
 
 impl Jailed {
-    /// Gives the builder its ids; it begins.
-    pub fn map_ids(&self, plan: &Plan) -> Result<(), JailError> {
-        plan.ids.write(self.pid)?;
-        // If the builder is gone, its status says why.
-        let _ = send(&self.gate, b"g", SendFlags::NOSIGNAL);
+    /// Gives the builder its ids, or starts helpers that do.
+    pub fn map_ids(&mut self, plan: &Plan) -> Result<(), JailError> {
+        self.helpers = plan.ids.write(self.pid)?;
+        if self.helpers.is_empty() {
+            self.open_gate();
+        }
         Ok(())
     }
 
-    /// Gives the builder the plan of its root; it goes on to the end.
-    pub fn build(&self, root: &Rooted) -> Result<(), JailError> {
+    fn open_gate(&self) {
+        // If the builder is gone, its status says why.
+        let _ = send(&self.gate, b"g", SendFlags::NOSIGNAL);
+    }
+
+    /// Waits until the builder has its ids and gives it the plan of its root; it goes on to the end.
+    pub fn build(&mut self, root: &Rooted) -> Result<(), JailError> {
+        if !self.helpers.is_empty() {
+            self.helpers.drain(..).try_for_each(Helper::finish)?;
+            self.open_gate();
+        }
         let Draft { bytes, trees } = Draft::new(&root.init_arguments, &root.steps);
         let too_many = trees.len() > MOST_TREES || root.init_arguments.len() > MOST_ARGUMENTS;
         if too_many || bytes.len() > blueprint::LARGEST {

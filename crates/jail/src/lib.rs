@@ -12,6 +12,7 @@ mod confine;
 mod error;
 mod filters;
 mod fork;
+mod helper;
 mod idmap;
 mod ids;
 mod launch;

@@ -38,7 +38,7 @@ impl Sandbox {
         let log = fs::File::options().write(true).open("/dev/null").map_err(KeeperError::Watch)?;
 
         // The builder works on the other processor while this one goes on.
-        let jailed = jail::launch(&plan, &Streams { channel: inner.as_fd(), log: log.as_fd() })?;
+        let mut jailed = jail::launch(&plan, &Streams { channel: inner.as_fd(), log: log.as_fd() })?;
         let started = jailed.map_ids(&plan).and_then(|()| {
             let root = plan.root(&order.spec, &site)?;
             jailed.build(&root)?;

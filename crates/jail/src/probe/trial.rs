@@ -8,6 +8,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _, RawFd};
 use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::error::JailError;
+use crate::helper::Helper;
 use crate::ids::IdMap;
 use crate::sys::{self, Cloned, Errno, Outcome};
 
@@ -69,7 +70,7 @@ impl<'ids> Trial<'ids> {
             Cloned::Parent { pid, pidfd } => (pid, pidfd),
         };
         drop(status_inner);
-        let mapped = self.ids.map_or(Ok(()), |ids| ids.write(pid));
+        let mapped = self.ids.map_or(Ok(()), |ids| ids.write(pid)?.into_iter().try_for_each(Helper::finish));
         if mapped.is_ok() {
             // A child that is gone already says so by its silence.
             let _ = rustix::io::write(&gate, b"g");

@@ -1,0 +1,93 @@
+//! The set-user-id helpers that write the id maps of a user with subuids: newuidmap and newgidmap.
+
+use std::ffi::CString;
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
+use std::path::{Path, PathBuf};
+
+use rustix::process::{WaitId, WaitIdOptions, waitid};
+
+use crate::error::JailError;
+use crate::ids::{MAPPED_IDS, SubordinateRange};
+use crate::step::host_path;
+use crate::sys::{self, Cloned, Errno, Pointers};
+
+/// A helper at work on a map.
+#[derive(Debug)]
+pub(crate) struct Helper {
+    name: &'static str,
+    pidfd: OwnedFd,
+}
+
+impl Helper {
+    /// Where a helper is; only root's directories are looked in, whatever the caller's PATH says.
+    pub(crate) fn find(name: &str) -> Option<PathBuf> {
+        ["/usr/bin", "/bin", "/usr/sbin", "/run/wrappers/bin"]
+            .iter()
+            .map(|directory| Path::new(directory).join(name))
+            .find(|path| path.exists())
+    }
+
+    /// Starts a helper on the map of `pid` and does not wait until it runs, as `std` would: the second helper starts
+    /// beside the first.
+    pub(crate) fn start(
+        name: &'static str,
+        pid: i32,
+        agent: u32,
+        caller: u32,
+        range: SubordinateRange,
+    ) -> Result<Self, JailError> {
+        let failed = |source: io::Error| JailError::IdMap { what: name.to_owned(), source };
+        let path = Self::find(name).ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
+        let path = host_path(&path)?;
+        let words = words(name, pid, agent, caller, range);
+        let mut arguments = Pointers::new();
+        words.iter().try_for_each(|word| arguments.push(word)).map_err(|errno| failed(errno.into()))?;
+        let null = File::options().read(true).write(true).open("/dev/null").map_err(failed)?;
+        match sys::clone_into(0, None).map_err(|errno| failed(errno.into()))? {
+            Cloned::Child => {
+                let _ = become_helper(&path, &arguments, null.as_raw_fd());
+                sys::exit(1)
+            }
+            Cloned::Parent { pidfd, .. } => Ok(Self { name, pidfd }),
+        }
+    }
+
+    /// Waits until the map is written.
+    pub(crate) fn finish(self) -> Result<(), JailError> {
+        let failed = |source: io::Error| JailError::IdMap { what: self.name.to_owned(), source };
+        let status = waitid(WaitId::PidFd(self.pidfd.as_fd()), WaitIdOptions::EXITED);
+        match status.map_err(|errno| failed(errno.into()))?.and_then(|status| status.exit_status()) {
+            Some(0) => Ok(()),
+            _ => Err(failed(io::ErrorKind::PermissionDenied.into())),
+        }
+    }
+}
+
+/// Inside: 0 to agent-1 from the range, the agent is the caller, and the rest of the range above.
+fn words(name: &str, pid: i32, agent: u32, caller: u32, range: SubordinateRange) -> Vec<CString> {
+    let below = agent.min(range.count);
+    let above = range.count.saturating_sub(agent).min(MAPPED_IDS - agent - 1);
+    let mut extents = vec![(0, range.first, below), (agent, caller, 1)];
+    if above > 0 {
+        extents.push((agent + 1, range.first + below, above));
+    }
+    let numbers = extents.into_iter().flat_map(|(inside, outside, count)| [inside, outside, count]);
+    let words =
+        [name.to_owned(), pid.to_string()].into_iter().chain(numbers.map(|number| number.to_string()));
+    words.filter_map(|word| CString::new(word).ok()).collect()
+}
+
+/// After clone: nothing of ours goes to a program with other privileges but its arguments.
+fn become_helper(
+    path: &CString,
+    arguments: &Pointers<'_>,
+    null: RawFd,
+) -> Result<std::convert::Infallible, Errno> {
+    for stream in 0..=2 {
+        sys::duplicate_onto(null, stream)?;
+    }
+    sys::close_from(3)?;
+    Err(sys::execute(path, arguments))
+}
