@@ -5,7 +5,7 @@ use std::ffi::OsStr;
 use std::io;
 use std::process::ExitCode;
 
-use engine::{Engine, Events, KeeperEvent, Starting, WaitingKeeper, find_outside};
+use engine::{Command, Engine, Events, KeeperEvent, Starting, WaitingKeeper, find_outside};
 use policy::SandboxSpec;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::oneshot;
@@ -31,28 +31,33 @@ const E2BIG: i32 = 7;
 
 pub(crate) fn run(run: Run, keeper: WaitingKeeper) -> Result<ExitCode, Failure> {
     let engine = Engine::open()?;
-    let settings = settings::resolve(run, &engine)?;
+    let Settings { spec, command, report } = settings::resolve(run, &engine)?;
+    // The order goes out first of all; everything else is done while the walls go up.
+    let starting = engine.start(keeper, spec.clone()).inspect_err(|_| drop(engine.reconcile()))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::new("cannot start").cause(error))?;
-    let code = runtime.block_on(attach(&engine, keeper, settings));
+    let code = runtime.block_on(attach(&engine, starting, &spec, &command, report));
     // A thread may still wait for a key on stdin; nobody needs it any more.
     runtime.shutdown_background();
     code
 }
 
-async fn attach(engine: &Engine, keeper: WaitingKeeper, settings: Settings) -> Result<ExitCode, Failure> {
-    let Settings { spec, command, report } = settings;
+async fn attach(
+    engine: &Engine,
+    Starting { client, keeper }: Starting,
+    spec: &SandboxSpec,
+    command: &Command,
+    report: Reporting,
+) -> Result<ExitCode, Failure> {
     let signals = Signals::listen()?;
     let (walls, standing) = oneshot::channel();
-    let Starting { client, events } =
-        engine.start(keeper, spec.clone()).inspect_err(|_| drop(engine.reconcile()))?;
-    let keeper = tokio::spawn(follow(events, report, walls));
+    let keeper = tokio::spawn(follow(keeper.listen()?, report, walls));
     // While the walls go up, what killed keepers left is cleaned up.
     let cleaning = engine.reconcile();
 
-    let exec = command.exec(&spec);
+    let exec = command.exec(spec);
     if command.terminal.is_some() {
         // The report comes before the command has the screen, and on a terminal that still starts its lines.
         let _ = standing.await;
@@ -70,8 +75,8 @@ async fn attach(engine: &Engine, keeper: WaitingKeeper, settings: Settings) -> R
         drop(engine.reconcile());
     }
     match (ended, kept) {
-        (Ended::Exited(exited), Ok(())) => Ok(exit_code(exited, &spec)),
-        (Ended::Failed(failed), Ok(())) => Err(not_started(failed, &command.argv[0], &spec)),
+        (Ended::Exited(exited), Ok(())) => Ok(exit_code(exited, spec)),
+        (Ended::Failed(failed), Ok(())) => Err(not_started(failed, &command.argv[0], spec)),
         (_, Err(failure)) => Err(failure),
         (Ended::OutputBroken(error), Ok(())) => output_broken(error),
         (Ended::GivenUp(signal), Ok(())) => Ok(ExitCode::from(SIGNALLED as u8 + signal)),

@@ -17,5 +17,5 @@ pub use directories::Directories;
 pub use error::EngineError;
 pub use handover::{KeeperEvent, Problem};
 pub use reconcile::Cleaning;
-pub use spawn::{Events, WaitingKeeper};
+pub use spawn::{Commissioned, Events, WaitingKeeper};
 pub use start::{Engine, Starting};

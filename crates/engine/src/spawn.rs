@@ -72,6 +72,23 @@ pub(crate) struct Charge {
     pub(crate) supervisor: UnixStream,
 }
 
+/// A keeper that has its order.
+#[derive(Debug)]
+pub struct Commissioned {
+    socket: UnixStream,
+    process: Child,
+    charge: Option<Charge>,
+}
+
+impl Commissioned {
+    /// Begins to hear what it tells, in the caller's runtime.
+    pub fn listen(self) -> Result<Events, EngineError> {
+        self.socket.set_nonblocking(true).map_err(EngineError::Keeper)?;
+        let socket = tokio::net::UnixStream::from_std(self.socket).map_err(EngineError::Keeper)?;
+        Ok(Events { socket, keeper: self.process, charge: self.charge })
+    }
+}
+
 /// What a keeper tells, until it ends.
 #[derive(Debug)]
 pub struct Events {
@@ -82,16 +99,14 @@ pub struct Events {
 }
 
 impl Charge {
-    pub(crate) fn give_to(self, keeper: WaitingKeeper) -> Result<Events, EngineError> {
+    pub(crate) fn give_to(self, keeper: WaitingKeeper) -> Result<Commissioned, EngineError> {
         let WaitingKeeper { socket, process, in_scope } = keeper;
         let given = handover::send(&socket, &self.order, &[self.lock.as_fd(), self.supervisor.as_fd()]);
         match given {
             Err(_) if in_scope => return self.give_to(WaitingKeeper::start_outside()?),
             given => given?,
         }
-        socket.set_nonblocking(true).map_err(EngineError::Keeper)?;
-        let socket = tokio::net::UnixStream::from_std(socket).map_err(EngineError::Keeper)?;
-        Ok(Events { socket, keeper: process, charge: in_scope.then_some(self) })
+        Ok(Commissioned { socket, process, charge: in_scope.then_some(self) })
     }
 }
 
@@ -103,7 +118,7 @@ impl Events {
             // A keeper says something before it ends; what has ended in silence is what was to start it.
             let Some(charge) = self.charge.take() else { return Ok(None) };
             let _ = self.keeper.wait();
-            *self = charge.give_to(WaitingKeeper::start_outside()?)?;
+            *self = charge.give_to(WaitingKeeper::start_outside()?)?.listen()?;
         }
         self.charge = None;
         let length = u32::from_le_bytes(length) as usize;

@@ -13,7 +13,7 @@ use policy::{SandboxId, SandboxSpec};
 use crate::directories::Directories;
 use crate::error::EngineError;
 use crate::reconcile::{self, Cleaning};
-use crate::spawn::{Charge, Events, WaitingKeeper, own_program};
+use crate::spawn::{Charge, Commissioned, WaitingKeeper, own_program};
 
 /// What starts sandboxes for one caller.
 #[derive(Debug)]
@@ -27,8 +27,8 @@ pub struct Engine {
 pub struct Starting {
     /// The first client's connection to the supervisor.
     pub client: UnixStream,
-    /// What the keeper tells.
-    pub events: Events,
+    /// Its keeper.
+    pub keeper: Commissioned,
 }
 
 impl Engine {
@@ -50,7 +50,7 @@ impl Engine {
         reconcile::reconcile(&self.directories.sandboxes())
     }
 
-    /// Gives a keeper the order for a sandbox and returns at once; [`Events`] tell how it goes.
+    /// Gives a keeper the order for a sandbox and returns at once; what the keeper tells says how it goes.
     pub fn start(&self, keeper: WaitingKeeper, spec: SandboxSpec) -> Result<Starting, EngineError> {
         let (runtime, lock) = self.make_runtime(&spec.id)?;
         let (client, supervisor) = UnixStream::pair().map_err(EngineError::Keeper)?;
@@ -63,10 +63,10 @@ impl Engine {
             own: self.directories.own(),
         };
         let charge = Charge { order, lock, supervisor };
-        let events = charge.give_to(keeper).inspect_err(|_| {
+        let keeper = charge.give_to(keeper).inspect_err(|_| {
             let _ = fs::remove_dir_all(&runtime);
         })?;
-        Ok(Starting { client, events })
+        Ok(Starting { client, keeper })
     }
 
     /// Makes and locks the sandbox's runtime directory. Between the two, another command may take it for a dead

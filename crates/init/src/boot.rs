@@ -63,16 +63,18 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Result<(), BootE
         Landlock::Off => None,
         Landlock::Required => Some(Domain { read: arguments.read, write: arguments.write }),
     };
-    let spawner =
-        Spawner::start(domain, arguments.weaken, Arc::clone(&children)).map_err(|error| match error {
-            StartError::Domain(error) => BootError::Domain(error),
-            StartError::Thread(error) => at("starting the spawner")(error),
-        })?;
+    let spawner = Spawner::start(domain, arguments.weaken, Arc::clone(&children))
+        .map_err(at("starting the spawner"))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
         .build()
         .map_err(at("starting the runtime"))?;
+    // Nothing is started before the spawner is inside its domain.
+    let spawner = spawner.finish().map_err(|error| match error {
+        StartError::Domain(error) => BootError::Domain(error),
+        StartError::Thread(error) => at("starting the spawner")(error),
+    })?;
     let house = House::new(spawner, Arc::clone(&children));
     let end = runtime.block_on(async {
         let signals = sys::register(signals, Interest::READABLE).map_err(at("watching for SIGCHLD"))?;

@@ -93,13 +93,20 @@ pub(crate) struct Spawner {
     jobs: mpsc::Sender<Job>,
 }
 
+/// A spawner whose thread is on its way into the domain.
+#[derive(Debug)]
+pub(crate) struct Entering {
+    spawner: Spawner,
+    entered: mpsc::Receiver<Result<(), DomainError>>,
+}
+
 impl Spawner {
-    /// Starts the thread and waits until it is inside the domain.
+    /// Starts the thread, which enters the domain.
     pub(crate) fn start(
         domain: Option<Domain>,
         weaken: Weaken,
         children: Arc<Children>,
-    ) -> Result<Self, StartError> {
+    ) -> io::Result<Entering> {
         let (jobs, queue) = mpsc::channel::<Job>();
         let (entered, answer) = mpsc::channel();
         thread::Builder::new().name("spawner".into()).stack_size(STACK).spawn(move || {
@@ -119,8 +126,7 @@ impl Spawner {
                 let _ = answer.send(fork(&plan, &mould, &children));
             }
         })?;
-        answer.recv().map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))??;
-        Ok(Self { jobs })
+        Ok(Entering { spawner: Self { jobs }, entered: answer })
     }
 
     /// Forks a process according to the plan.
@@ -129,6 +135,14 @@ impl Spawner {
         let (answer, forked) = oneshot::channel();
         self.jobs.send(Job { plan, answer }).map_err(|_| gone)?;
         forked.await.map_err(|_| gone)?
+    }
+}
+
+impl Entering {
+    /// Waits until the thread is inside the domain.
+    pub(crate) fn finish(self) -> Result<Spawner, StartError> {
+        self.entered.recv().map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))??;
+        Ok(self.spawner)
     }
 }
 
