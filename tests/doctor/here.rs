@@ -1,8 +1,6 @@
 //! What the doctor finds on the machine that the tests run on, which has every wall that is never optional.
 
-use std::fs;
-
-use harness::{binaries, callers, callers_alone, leaks};
+use harness::{binaries, callers, callers_alone, copy_program, leaks};
 use policy::Wall;
 
 use crate::checkup::{command, examine};
@@ -64,7 +62,7 @@ callers!(a_failure_of_its_own_is_told_from_a_finding, |caller| {
     // Without the program that becomes PID 1 beside it, nothing can be found out.
     let directory = caller.directory();
     let lonely = directory.path().join("agentbox");
-    fs::copy(binaries().shipped(), &lonely).unwrap();
+    assert!(copy_program(&binaries().shipped(), &lonely));
     let output = caller.command(&lonely).arg("doctor").output().unwrap();
     let stderr = String::from_utf8_lossy(&output.stderr);
     assert_eq!((output.status.code(), output.stdout.is_empty()), (Some(125), true), "{stderr}");

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use harness::{Agentbox, Caller, Finished, callers};
+use harness::{Agentbox, Caller, Finished, callers, copy_program};
 
 fn mounted(caller: Caller, source: &Path, target: &str, script: &str) -> Finished {
     let mount = format!("{}:{target}", source.display());
@@ -151,7 +151,7 @@ callers!(a_repository_is_read_only_in_a_writable_tree, |caller| {
 callers!(setuid_programs_in_a_mount_give_nothing, |caller| {
     let tree = caller.directory();
     let program = tree.path().join("id");
-    fs::copy("/usr/bin/id", &program).unwrap();
+    assert!(copy_program(Path::new("/usr/bin/id"), &program));
     if caller == Caller::Root {
         chown(&program, Some(0), Some(0)).unwrap();
     } else {

@@ -6,7 +6,9 @@ use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-use harness::{Agentbox, Caller, binaries, breach, breach_all, callers, holds, is_root, stands};
+use harness::{
+    Agentbox, Caller, binaries, breach, breach_all, callers, copy_program, holds, is_root, stands,
+};
 use policy::Wall;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 
@@ -70,7 +72,7 @@ fn is_gain(line: &str) -> bool {
 fn set_id_programs(caller: Caller, directory: &Path) -> Vec<&'static str> {
     let copy = |name: &str, owner: u32, mode: u32| {
         let path = directory.join(name);
-        fs::copy(binaries().probe(), &path).unwrap();
+        assert!(copy_program(&binaries().probe(), &path));
         std::os::unix::fs::chown(&path, Some(owner), Some(owner)).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
         path
@@ -240,7 +242,7 @@ fn copy_programs(caller: Caller, from: &Path, to: &Path) {
     fs::set_permissions(to, fs::Permissions::from_mode(0o777)).unwrap();
     for name in ["agentbox", "agentbox-init"] {
         let path = to.join(name);
-        fs::copy(from.join(name), &path).unwrap();
+        assert!(copy_program(&from.join(name), &path));
         fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
         caller.own(&path);
     }

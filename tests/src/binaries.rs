@@ -4,6 +4,7 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::sync::LazyLock;
 
 use crate::sys;
@@ -82,9 +83,9 @@ fn source(variable: &str, target: &str) -> PathBuf {
 
 fn copy_file(from: &Path, to: &Path, name: &str) {
     let (source, target) = (from.join(name), to.join(name));
-    if let Err(error) = fs::copy(&source, &target) {
+    if !copy_program(&source, &target) {
         panic!(
-            "cannot copy '{}': {error}\nbuild it with `make test`, or with\n  cargo build --profile fast \
+            "cannot copy '{}'\nbuild it with `make test`, or with\n  cargo build --profile fast \
              --target TRIPLE -p agentbox-cli\n  cargo build --profile fast --target TRIPLE -p agentbox-cli \
              --features weaken --target-dir target/weak\n  cargo build --profile fast --target TRIPLE \
              -p agentbox-tests --bin probe\nand name the directories in AGENTBOX_TEST_BIN and \
@@ -93,6 +94,12 @@ fn copy_file(from: &Path, to: &Path, name: &str) {
         );
     }
     fs::set_permissions(&target, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+/// Copies a program by another process: what this one has open for writing may be inherited by what another test
+/// starts at that moment, and a program that anybody could write to is not executed.
+pub fn copy_program(from: &Path, to: &Path) -> bool {
+    Command::new("cp").arg(from).arg(to).status().unwrap().success()
 }
 
 fn make_directory(path: &Path) {

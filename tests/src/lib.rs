@@ -23,7 +23,7 @@ mod sys;
 mod turn;
 
 pub use agentbox::Agentbox;
-pub use binaries::{Binaries, binaries, probe_mount};
+pub use binaries::{Binaries, binaries, copy_program, probe_mount};
 pub use caller::Caller;
 pub use control::{Check, breach, breach_all, holds, stands};
 pub use finished::Finished;

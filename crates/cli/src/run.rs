@@ -53,7 +53,7 @@ async fn attach(
 ) -> Result<ExitCode, Failure> {
     let signals = Signals::listen()?;
     let (walls, standing) = oneshot::channel();
-    let keeper = tokio::spawn(follow(keeper.listen()?, report, walls));
+    let keeper = tokio::spawn(follow(keeper.listen()?, report, Some(walls)));
     // While the walls go up, what killed keepers left is cleaned up.
     let cleaning = engine.reconcile();
 
@@ -69,7 +69,14 @@ async fn attach(
     // The terminal is given back before anything is said.
     drop(raw);
     drop(cleaning);
-    let kept = keeper.await.unwrap_or(Err(Failure::new("the sandbox was lost")));
+    let kept = match keeper.await {
+        Ok((kept, events)) => {
+            // Where nobody else reaps, as in many containers, it would stay a zombie.
+            events.wait();
+            kept
+        }
+        Err(_) => Err(Failure::new("the sandbox was lost")),
+    };
     if kept.is_err() {
         // The keeper may have been killed before it could clean up.
         drop(engine.reconcile());
@@ -98,25 +105,29 @@ enum Ended {
 
 /// Prints what the keeper reports; done when nothing is left of the sandbox. `walls` is answered or dropped once
 /// it is known whether they stand.
-async fn follow(mut events: Events, reporting: Reporting, walls: oneshot::Sender<()>) -> Result<(), Failure> {
-    let mut walls = Some(walls);
-    while let Some(event) = events.next().await? {
-        match event {
-            KeeperEvent::Ready { report, covered_sockets, .. } => {
+async fn follow(
+    mut events: Events,
+    reporting: Reporting,
+    mut walls: Option<oneshot::Sender<()>>,
+) -> (Result<(), Failure>, Events) {
+    let outcome = loop {
+        match events.next().await {
+            Ok(Some(KeeperEvent::Ready { report, covered_sockets, .. })) => {
                 print_report(&report, &covered_sockets, reporting);
                 let _ = walls.take().map(|walls| walls.send(()));
             }
-            // The keeper itself goes a moment later, and nothing is gained by seeing that.
-            KeeperEvent::Failed(problem) => return Err(problem.into()),
-            KeeperEvent::Ended { leftover: None } => return Ok(()),
-            KeeperEvent::Ended { leftover: Some(leftover) } => {
-                return Err(Failure::new("something of the sandbox is left behind")
+            Ok(Some(KeeperEvent::Failed(problem))) => break Err(problem.into()),
+            Ok(Some(KeeperEvent::Ended { leftover: None })) => break Ok(()),
+            Ok(Some(KeeperEvent::Ended { leftover: Some(leftover) })) => {
+                break Err(Failure::new("something of the sandbox is left behind")
                     .cause(leftover)
                     .hint("the next agentbox command tries again to remove it"));
             }
+            Ok(None) => break Err(Failure::new("the keeper ended without a word")),
+            Err(error) => break Err(error.into()),
         }
-    }
-    Err(Failure::new("the keeper ended without a word"))
+    };
+    (outcome, events)
 }
 
 /// Asks for the command and passes bytes, signals and sizes on until it has ended.

@@ -47,8 +47,8 @@ impl Helper {
         let null = File::options().read(true).write(true).open("/dev/null").map_err(failed)?;
         match sys::clone_into(0, None).map_err(|errno| failed(errno.into()))? {
             Cloned::Child => {
-                let _ = become_helper(&path, &arguments, null.as_raw_fd());
-                sys::exit(1)
+                let Err(Errno(errno)) = become_helper(&path, &arguments, null.as_raw_fd());
+                sys::exit(errno)
             }
             Cloned::Parent { pidfd, .. } => Ok(Self { name, pidfd }),
         }
@@ -60,6 +60,8 @@ impl Helper {
         let status = waitid(WaitId::PidFd(self.pidfd.as_fd()), WaitIdOptions::EXITED);
         match status.map_err(|errno| failed(errno.into()))?.and_then(|status| status.exit_status()) {
             Some(0) => Ok(()),
+            // It did not even start: that code is the reason, as helpers themselves end with nothing but 0 and 1.
+            Some(errno) if errno > 1 => Err(failed(io::Error::from_raw_os_error(errno))),
             _ => Err(failed(io::ErrorKind::PermissionDenied.into())),
         }
     }

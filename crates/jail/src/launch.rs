@@ -164,9 +164,19 @@ impl Jailed {
         self.pidfd.as_fd()
     }
 
-    /// Kills init, and with it everything inside, and waits until all of it is gone.
-    pub fn destroy(self) {
+    /// Kills init, and with it everything inside.
+    pub fn kill(&self) {
         let _ = sys::kill(self.pidfd.as_fd());
+    }
+
+    /// Waits until all of it is gone.
+    pub fn reap(self) {
         let _ = sys::reap(self.pidfd.as_fd());
+    }
+
+    /// Kills init and waits until everything inside is gone.
+    pub fn destroy(self) {
+        self.kill();
+        self.reap();
     }
 }

@@ -3,10 +3,33 @@
 
 use std::fs;
 use std::io;
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 /// The note of the cgroups, in a sandbox's runtime directory.
 pub const CGROUPS_FILE: &str = "cgroups";
+
+/// What a sandbox has on the host's file systems, as its keeper holds it.
+pub(crate) struct Remains {
+    runtime: PathBuf,
+    /// Until it is dropped no other command takes the sandbox for a dead one's.
+    lock: Option<OwnedFd>,
+}
+
+impl Remains {
+    pub(crate) const fn new(runtime: PathBuf, lock: OwnedFd) -> Self {
+        Self { runtime, lock: Some(lock) }
+    }
+
+    /// Removes it all, unless that was done before.
+    pub(crate) fn remove(&mut self) -> io::Result<()> {
+        if self.lock.is_some() {
+            clean(&self.runtime)?;
+            self.lock = None;
+        }
+        Ok(())
+    }
+}
 
 /// Removes everything that belongs to the sandbox of this runtime directory.
 pub fn clean(runtime: &Path) -> io::Result<()> {

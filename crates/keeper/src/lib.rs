@@ -16,6 +16,7 @@ use std::process::ExitCode;
 use handover::{Bequest, KeeperEvent, KeeperOrder};
 use jail::Survey;
 
+use clean::Remains;
 pub use clean::{CGROUPS_FILE, clean};
 use error::KeeperError;
 use sandbox::Sandbox;
@@ -42,23 +43,23 @@ pub fn main(supervise: fn(Bequest) -> i32) -> ExitCode {
 fn keep(engine: &UnixStream, supervise: Supervise) -> Result<(), KeeperError> {
     // Done while the order is still on its way.
     let survey = Survey::take();
-    // The lock is held to the last: until then no other command takes the sandbox for a dead one.
-    let (order, [_lock, client]) = handover::receive::<KeeperOrder, 2>(engine)?;
+    let (order, [lock, client]) = handover::receive::<KeeperOrder, 2>(engine)?;
+    let mut remains = Remains::new(order.runtime.clone(), lock);
     let (told, supervisor) = match Sandbox::start(&order, &survey, client, supervise) {
         Ok(sandbox) => {
-            let (watched, supervisor) = watch::watch(sandbox, engine);
+            let (watched, supervisor) = watch::watch(sandbox, engine, &mut remains);
             (watched, Some(supervisor))
         }
         Err(error) => (Err(error), None),
     };
-    let leftover = clean(&order.runtime).err().map(|error| error.to_string());
+    let leftover = remains.remove().err().map(|error| error.to_string());
     let event = match told {
         Ok(()) => KeeperEvent::Ended { leftover },
         Err(error) => KeeperEvent::Failed(error.problem()),
     };
     // Whoever ordered the sandbox may be gone; then nobody wants to know.
     let _ = handover::send(engine, &event, &[]);
-    // Nothing is left of the sandbox, and the caller need not wait for the two of us.
+    // Nothing is left of the sandbox but the two of us.
     if let Some(supervisor) = supervisor {
         supervisor.destroy();
     }

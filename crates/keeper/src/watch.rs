@@ -6,17 +6,28 @@ use handover::{Answer, KeeperEvent, Plea};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
+use crate::clean::Remains;
 use crate::error::KeeperError;
 use crate::sandbox::{Sandbox, remove_cgroup};
 use crate::supervisor::Supervisor;
 
 /// Watches until the sandbox is over, then ends everything inside and removes the cgroups. The supervisor is given
 /// back: it still says its last words.
-pub(crate) fn watch(mut sandbox: Sandbox, engine: &UnixStream) -> (Result<(), KeeperError>, Supervisor) {
+pub(crate) fn watch(
+    mut sandbox: Sandbox,
+    engine: &UnixStream,
+    remains: &mut Remains,
+) -> (Result<(), KeeperError>, Supervisor) {
     let watched = wait_for_walls(&mut sandbox, engine).and_then(|()| serve(&mut sandbox));
     let Sandbox { plan, root, jailed, supervisor } = sandbox;
     supervisor.dismiss();
-    jailed.destroy();
+    jailed.kill();
+    if plan.cgroup().is_none() {
+        // Without a cgroup no note of one is needed any more, and there is time while the kernel takes all down.
+        // What could not be removed is tried again, and told, in the end.
+        let _ = remains.remove();
+    }
+    jailed.reap();
     remove_cgroup(&plan);
     // The keeper is about to end; taking the plan apart would only take time.
     std::mem::forget((plan, root));
