@@ -11,6 +11,7 @@
 mod canary;
 mod files;
 mod goldens;
+mod hostile_init;
 mod kernel;
 mod listener;
 mod missing;

@@ -13,6 +13,7 @@ mod attempts;
 mod confine;
 mod hunt;
 mod identity;
+mod init;
 mod namespaces;
 mod outer;
 mod reach;
@@ -24,6 +25,11 @@ mod terminal;
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    // In the place of our own PID 1.
+    if std::env::args().next().as_deref() == Some("/.agentbox/init") {
+        init::attack();
+        return ExitCode::SUCCESS;
+    }
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
     match words[..] {
