@@ -3,6 +3,7 @@
 
 use std::process::ExitCode;
 
+/// musl's own allocator gives small blocks back to the kernel one by one.
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 

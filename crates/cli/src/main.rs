@@ -5,14 +5,18 @@ mod arguments;
 mod doctor;
 mod failure;
 mod generate;
+mod outcome;
 mod output;
 mod run;
 mod settings;
+mod signals;
 mod stdio;
 mod terminal;
 
 use std::process::ExitCode;
 
+/// musl's own allocator gives small blocks back to the kernel one by one, which a process that lives for milliseconds
+/// feels in every one of its phases.
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 

@@ -25,7 +25,8 @@ impl Directories {
         let runtime = if uid.is_root() {
             PathBuf::from("/run/agentbox")
         } else {
-            variable("XDG_RUNTIME_DIR").map_or_else(
+            // One that is gone, as after a log-out, is as good as none.
+            variable("XDG_RUNTIME_DIR").filter(|directory| directory.is_dir()).map_or_else(
                 || PathBuf::from(format!("/tmp/agentbox-{}", uid.as_raw())),
                 |directory| directory.join("agentbox"),
             )

@@ -30,6 +30,12 @@ struct Place {
 }
 
 impl Legacy {
+    /// Whether any of our controllers is on v1, whoever may use it.
+    pub(super) fn is_there(hierarchies: &Hierarchies) -> bool {
+        let names = hierarchies.legacy.iter().flat_map(|hierarchy| &hierarchy.controllers);
+        names.into_iter().any(|name| Controller::ALL.iter().any(|controller| controller.name() == name))
+    }
+
     /// Finds the hierarchies in which the caller may make a directory; none at all is no place.
     pub(super) fn find(hierarchies: &Hierarchies, name: &str) -> Option<Self> {
         let mut places = Vec::new();

@@ -45,6 +45,10 @@ impl Cgroup {
             Ok(unified) => Kind::Unified(unified),
             Err(reason) => match Legacy::find(hierarchies, &name) {
                 Some(legacy) => Kind::Legacy(legacy),
+                // What v2 lacks here is on v1.
+                None if Legacy::is_there(hierarchies) => {
+                    return Err("the v1 cgroups of this machine are not the caller's to divide".to_owned());
+                }
                 None => return Err(reason),
             },
         };

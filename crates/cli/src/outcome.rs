@@ -1,0 +1,83 @@
+//! What became of a command, as an exit code or as a failure with a hint.
+
+use std::ffi::OsStr;
+use std::io;
+use std::process::ExitCode;
+
+use engine::find_outside;
+use policy::SandboxSpec;
+use wire::{Exited, Failed, Step};
+
+use crate::failure::Failure;
+
+const TIMED_OUT: u8 = 124;
+const NOT_EXECUTABLE: u8 = 126;
+const NOT_FOUND: u8 = 127;
+const SIGNALLED: i32 = 128;
+const SIGPIPE: u8 = 13;
+const ENOENT: i32 = 2;
+const E2BIG: i32 = 7;
+
+/// The code of a command that a signal ended, as shells have it.
+pub(crate) fn signalled(signal: u8) -> ExitCode {
+    ExitCode::from(SIGNALLED as u8 + signal)
+}
+
+/// A reader that left, as `head` does, is no failure; a disk that is full is one.
+pub(crate) fn output_broken(error: io::Error) -> Result<ExitCode, Failure> {
+    if error.kind() == io::ErrorKind::BrokenPipe {
+        return Ok(signalled(SIGPIPE));
+    }
+    Err(Failure::new("cannot write what the command says to stdout").cause(error))
+}
+
+pub(crate) fn exit_code(exited: Exited, spec: &SandboxSpec) -> ExitCode {
+    if exited.timed_out {
+        return Failure::new("the command ran out of time")
+            .hint("give it more with --timeout")
+            .code(TIMED_OUT)
+            .print();
+    }
+    let code = if exited.signal != 0 { SIGNALLED + exited.signal } else { exited.code };
+    let code = u8::try_from(code & 0xff).unwrap_or(u8::MAX);
+    if exited.out_of_memory {
+        return Failure::new(format!("the command ran out of memory (limit {})", spec.limits.memory))
+            .hint("give it more with --memory")
+            .code(code)
+            .print();
+    }
+    ExitCode::from(code)
+}
+
+pub(crate) fn not_started(failed: Failed, program: &OsStr, spec: &SandboxSpec) -> Failure {
+    let outside = find_outside(program);
+    let program = program.to_string_lossy();
+    let cause = io::Error::from_raw_os_error(failed.errno);
+    match Step::try_from(failed.step) {
+        Ok(Step::Program) if failed.errno == ENOENT => {
+            let failure = Failure::new(format!("'{program}' is not found inside")).code(NOT_FOUND);
+            match outside {
+                Some(path) => failure
+                    .cause(format!("it is at '{}' outside, which is not part of the sandbox", path.display()))
+                    .hint("--tools brings your tool chains along, --mount DIR:DIR any other directory"),
+                None if program.contains('/') => {
+                    failure.hint("check the path; the interpreter that a script names has to be inside too")
+                }
+                None => failure.hint("check the spelling, or install it on the host"),
+            }
+        }
+        Ok(Step::Program) if failed.errno == E2BIG => Failure::new(format!("'{program}' cannot be executed"))
+            .cause(cause)
+            .hint("no word and no variable may be longer than 128KiB: pass what is large on stdin")
+            .code(NOT_EXECUTABLE),
+        Ok(Step::Program) => Failure::new(format!("'{program}' cannot be executed"))
+            .cause(cause)
+            .hint("check that it is a program with its executable bit set")
+            .code(NOT_EXECUTABLE),
+        Ok(Step::Workdir) => Failure::new(format!("cannot start in '{}'", spec.workdir))
+            .cause(cause)
+            .hint("name a directory that is inside with --workdir"),
+        Ok(step) => Failure::new(format!("cannot start '{program}' ({step:?})")).cause(cause),
+        Err(_) => Failure::new(format!("cannot start '{program}'")).cause(cause),
+    }
+}

@@ -1,0 +1,95 @@
+//! The signals of the caller's while a command runs: they are the command's, until it does not follow them.
+
+use std::task::{Context, Waker};
+
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use wire::{ExecInput, LaneSender, Tell};
+
+use crate::failure::Failure;
+use crate::terminal::{self, RawMode};
+
+/// The signals that a caller may send us, which are meant for the command.
+pub(crate) struct Signals {
+    interrupt: Signal,
+    terminate: Signal,
+    hang_up: Signal,
+    quit: Signal,
+    resize: Signal,
+    stop: Signal,
+    /// The last request to end that was passed on.
+    told: Option<u8>,
+}
+
+impl Signals {
+    pub(crate) fn listen() -> Result<Self, Failure> {
+        let listen =
+            |kind| signal(kind).map_err(|error| Failure::new("cannot listen for signals").cause(error));
+        Ok(Self {
+            interrupt: listen(SignalKind::interrupt())?,
+            terminate: listen(SignalKind::terminate())?,
+            hang_up: listen(SignalKind::hangup())?,
+            quit: listen(SignalKind::quit())?,
+            resize: listen(SignalKind::window_change())?,
+            stop: listen(SignalKind::from_raw(rustix::process::Signal::TSTP.as_raw()))?,
+            told: None,
+        })
+    }
+
+    /// The signal by which the caller has asked for the end, if any, passed on or not.
+    pub(crate) async fn request_to_end(&mut self) -> Option<u8> {
+        // What has arrived may not have been looked at.
+        tokio::task::yield_now().await;
+        let mut context = Context::from_waker(Waker::noop());
+        let requests = [
+            (&mut self.interrupt, SignalKind::interrupt()),
+            (&mut self.terminate, SignalKind::terminate()),
+            (&mut self.hang_up, SignalKind::hangup()),
+            (&mut self.quit, SignalKind::quit()),
+        ];
+        let arrived = requests.into_iter().find_map(|(signal, kind)| {
+            signal.poll_recv(&mut context).is_ready().then(|| kind.as_raw_value())
+        });
+        arrived.and_then(|signal| u8::try_from(signal).ok()).or(self.told)
+    }
+}
+
+/// Passes signals and sizes on, for as long as the command runs. A third request to end is for us, and returned.
+pub(crate) async fn tell(mut asking: LaneSender, signals: &mut Signals, raw: Option<&RawMode>) -> u8 {
+    let mut patience = 3;
+    loop {
+        let told = tokio::select! {
+            _ = signals.interrupt.recv() => Some(Tell::Signal(SignalKind::interrupt().as_raw_value())),
+            _ = signals.terminate.recv() => Some(Tell::Signal(SignalKind::terminate().as_raw_value())),
+            _ = signals.hang_up.recv() => Some(Tell::Signal(SignalKind::hangup().as_raw_value())),
+            _ = signals.quit.recv() => Some(Tell::Signal(SignalKind::quit().as_raw_value())),
+            _ = signals.resize.recv() => terminal::size().map(Tell::Resize),
+            _ = signals.stop.recv() => {
+                suspend(raw);
+                terminal::size().map(Tell::Resize)
+            }
+        };
+        if let Some(Tell::Signal(signal)) = told {
+            signals.told = u8::try_from(signal).ok();
+            patience -= 1;
+            if patience == 0 {
+                return u8::try_from(signal).unwrap_or_default();
+            }
+        }
+        if let Some(tell) = told
+            && asking.send_message(&ExecInput { tell: Some(tell) }).await.is_err()
+        {
+            return std::future::pending().await;
+        }
+    }
+}
+
+/// Gives the terminal back, stops as the shell expects, and takes it again when continued.
+fn suspend(raw: Option<&RawMode>) {
+    if let Some(raw) = raw {
+        raw.restore();
+    }
+    let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
+    if let Some(raw) = raw {
+        raw.again();
+    }
+}
