@@ -2,7 +2,7 @@
 //! /bin/true, one after the other.
 
 use std::path::PathBuf;
-use std::process::Command;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
@@ -18,6 +18,7 @@ pub(crate) fn measure(who: &str, effort: Effort) -> Result<Line> {
     let mut sandbox = Contender::agentbox()?.command(&["/bin/sleep", "600"]).spawn()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     let measured = runtime.block_on(ask_often(effort.cycles * 10));
+    let entered = (0..effort.cycles * 10).map(|_| enter(sandbox.id())).collect::<Result<Vec<_>>>();
     sandbox.kill()?;
     sandbox.wait()?;
     let (spawns, exits) = measured?;
@@ -28,12 +29,36 @@ pub(crate) fn measure(who: &str, effort: Effort) -> Result<Line> {
             ("spawn p50".to_owned(), format!("{:.2} ms", median_milliseconds(&spawns))),
             ("exit p50".to_owned(), format!("{:.2} ms", median_milliseconds(&exits))),
             ("exit p99".to_owned(), format!("{:.2} ms", percentile_milliseconds(&exits, 99))),
+            (
+                "nsenter p50".to_owned(),
+                entered.map_or_else(
+                    |_| "does not start".to_owned(),
+                    |entered| format!("{:.2} ms", median_milliseconds(&entered)),
+                ),
+            ),
             ("a bare spawn p50".to_owned(), format!("{:.2} ms", median_milliseconds(&bare))),
         ],
         value: Some(median_milliseconds(&exits)),
         goal: Some(Bound::AtMost(0.8)),
         floor: Some(Bound::AtMost(1.2)),
     })
+}
+
+/// The same program by way of nsenter, which joins the namespaces and sets up nothing else.
+fn enter(agentbox: u32) -> Result<Duration> {
+    let child = |parent: u32, index: usize| -> Result<u32> {
+        let children = std::fs::read_to_string(format!("/proc/{parent}/task/{parent}/children"))?;
+        Ok(children.split_whitespace().nth(index).context("no such process")?.parse()?)
+    };
+    // The keeper's first child is init, its second the supervisor.
+    let init = child(child(agentbox, 0)?, 0)?.to_string();
+    let namespaces = ["--user", "--mount", "--pid", "--net", "--ipc", "--uts", "--preserve-credentials"];
+    let mut command = Command::new("nsenter");
+    command.args(["--target", &init]).args(namespaces).arg("/bin/true").stderr(Stdio::null());
+    let begun = Instant::now();
+    let status = command.status()?;
+    let taken = begun.elapsed();
+    if status.success() { Ok(taken) } else { bail!("nsenter ended with {status}") }
 }
 
 /// The same program without any of it: what the kernel and the program itself take.

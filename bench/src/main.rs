@@ -6,8 +6,8 @@ mod cycles;
 mod exec;
 mod goal;
 mod idle;
+mod kernel;
 mod leaks;
-mod migration;
 mod statistics;
 mod throughput;
 mod together;
@@ -85,13 +85,16 @@ fn measure_as_user(effort: Effort, parts: Parts<'_>) -> Result<Vec<Line>> {
     if parts.include("throughput") {
         lines.push(throughput::measure(&who)?);
     }
+    if parts.include("kernel") {
+        lines.extend(kernel::helpers(&who, effort)?);
+    }
     Ok(lines)
 }
 
 fn measure_as_root(effort: Effort, parts: Parts<'_>) -> Result<Vec<Line>> {
     let mut lines = measure_as_anyone("root", effort, parts)?;
-    if parts.include("migration") {
-        lines.extend(migration::measure(effort)?);
+    if parts.include("kernel") {
+        lines.extend(kernel::cgroups(effort)?);
     }
     if parts.include("leaks") {
         lines.push(leaks::measure(effort)?);

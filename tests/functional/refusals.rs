@@ -146,6 +146,7 @@ callers_alone!(a_foreign_runtime_directory, |caller| {
     symlink("/tmp", ours.path().join("agentbox")).unwrap();
     std::os::unix::fs::lchown(ours.path().join("agentbox"), Some(caller.uid()), None).unwrap();
     run(ours.path()).assert_refused();
-    run(&ours.path().join("no-such")).assert_refused();
+    // One that is gone is as good as none.
+    run(&ours.path().join("no-such")).assert_success();
     before.assert_goes(|_| true);
 });
