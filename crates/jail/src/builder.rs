@@ -1,15 +1,18 @@
 //! The process after clone: builds the walls around itself from the inside, step by step, and becomes init.
 //! Only raw system calls on data planned before: another thread of the caller may have held any lock.
 
+mod reading;
+
 use std::os::fd::{AsRawFd as _, RawFd};
 
 use policy::Wall;
 
-use crate::blueprint::{Blueprint, MOST_TREES};
+use crate::blueprint::MOST_TREES;
 use crate::cgroup::Cgroup;
 use crate::plan::Plan;
 use crate::seccomp;
 use crate::sys::{self, Errno, Outcome, Pointers};
+use reading::{read_arguments, receive, run_steps, wait};
 
 /// Descriptors that the builder works with, as numbers that both sides of the clone know.
 #[derive(Clone, Copy)]
@@ -182,11 +185,6 @@ fn namespaces(plan: &Plan) -> i32 {
     kept.fold(libc::CLONE_NEWNS | own_cgroups, |flags, (_, flag)| flags | flag)
 }
 
-/// Waits for the parent's byte.
-fn wait(gate: RawFd) -> Outcome {
-    more(gate, &mut [0]).map(drop)
-}
-
 /// With a range of ids: root of the namespace, so that the agent owns nothing it is not given. With one id
 /// there is nobody else to be.
 fn become_root(plan: &Plan) -> Outcome {
@@ -196,57 +194,6 @@ fn become_root(plan: &Plan) -> Outcome {
     sys::set_groups(&[])?;
     sys::set_group(0)?;
     sys::set_user(0)
-}
-
-/// Receives the blueprint into the room that was made for it before clone.
-fn receive<'room>(
-    gate: RawFd,
-    room: &'room mut [u8],
-    trees: &'room mut [RawFd],
-) -> Outcome<Blueprint<'room>> {
-    let mut length = [0; 8];
-    let (mut filled, received) = sys::receive(gate, &mut length, trees)?;
-    while filled < length.len() {
-        filled += more(gate, &mut length[filled..])?;
-    }
-    let length = u64::from_le_bytes(length) as usize;
-    let room = room.get_mut(..length).ok_or(Errno(libc::EMSGSIZE))?;
-    let mut filled = 0;
-    while filled < length {
-        filled += more(gate, &mut room[filled..])?;
-    }
-    Ok(Blueprint::new(room, &trees[..received]))
-}
-
-/// Reads some bytes; none at all means that the keeper is gone.
-fn more(gate: RawFd, buffer: &mut [u8]) -> Outcome<usize> {
-    loop {
-        match sys::read(gate, buffer) {
-            Ok(0) => return Err(Errno(libc::EPIPE)),
-            Err(Errno(libc::EINTR)) => {}
-            read => return read,
-        }
-    }
-}
-
-fn read_arguments<'bytes>(blueprint: &mut Blueprint<'bytes>) -> Outcome<Pointers<'bytes>> {
-    let malformed = Errno(libc::EBADMSG);
-    let mut arguments = Pointers::new();
-    for _ in 0..blueprint.arguments().ok_or(malformed)? {
-        arguments.push(blueprint.argument().ok_or(malformed)?)?;
-    }
-    Ok(arguments)
-}
-
-fn run_steps(blueprint: &mut Blueprint<'_>) -> Result<(), Failure> {
-    let mut number = 0;
-    while !blueprint.is_done() {
-        let failed = |errno: Errno| Failure { phase: Phase::Steps, step: number, errno: errno.0 };
-        let step = blueprint.step().ok_or(failed(Errno(libc::EBADMSG)))?;
-        step.run().map_err(failed)?;
-        number += 1;
-    }
-    Ok(())
 }
 
 /// What init keeps where it has users to choose among: to change to them, to signal them, and to see to it
