@@ -48,7 +48,7 @@ pub struct SubordinateRange {
 
 /// The ids that the caller may map beside its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Subordinates {
+pub(crate) enum Subordinates {
     /// A range of each kind.
     Given {
         /// Of user ids.
@@ -64,8 +64,7 @@ pub enum Subordinates {
 
 impl Subordinates {
     /// Looks them up.
-    #[must_use]
-    pub fn find() -> Self {
+    pub(crate) fn find() -> Self {
         if geteuid().is_root() {
             return Self::NoRange;
         }
@@ -85,7 +84,7 @@ impl Subordinates {
 
 impl IdMap {
     /// Chooses the best map that the caller can have, and reports it.
-    pub fn choose(
+    pub(crate) fn choose(
         subordinates: &Subordinates,
         ranges: &Path,
         report: &mut Report,

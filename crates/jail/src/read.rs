@@ -4,7 +4,7 @@ use std::io;
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags, open};
-use rustix::io::{Errno, retry_on_intr};
+use rustix::io::retry_on_intr;
 
 const ROOM: usize = 16 * 1024;
 
@@ -19,6 +19,7 @@ pub(crate) fn bytes(path: &Path) -> io::Result<Vec<u8>> {
     }
 }
 
+/// As text. A name in it that is no UTF-8 is nothing that is looked for, and spoils no other line.
 pub(crate) fn text(path: &Path) -> io::Result<String> {
-    String::from_utf8(bytes(path)?).map_err(|_| Errno::ILSEQ.into())
+    Ok(String::from_utf8_lossy(&bytes(path)?).into_owned())
 }

@@ -39,7 +39,7 @@ enum Kind {
 
 impl Cgroup {
     /// Finds where the caller may make cgroups; nothing is made yet. The error says why there is no place.
-    pub fn find(hierarchies: &Hierarchies, id: &SandboxId) -> Result<Self, String> {
+    pub(crate) fn find(hierarchies: &Hierarchies, id: &SandboxId) -> Result<Self, String> {
         let name = format!("{PREFIX}{id}");
         let kind = match unified::Unified::find(hierarchies, &name) {
             Ok(unified) => Kind::Unified(unified),

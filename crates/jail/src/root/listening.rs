@@ -2,7 +2,10 @@
 //! searched at each start, and connect() works through any bind. It finds those of the host's network namespace, by
 //! the names that they were bound to.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::io;
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileTypeExt as _;
 use std::path::{Path, PathBuf};
 
@@ -10,9 +13,16 @@ use crate::error::JailError;
 use crate::read;
 use crate::step::{Step, inside};
 
+const LIST: &str = "/proc/net/unix";
+
 /// The steps that cover every such socket below a tree that is bound by `steps`.
 pub(super) fn cover(steps: &[Step]) -> Result<Vec<Step>, JailError> {
-    let sockets = sockets(&read::text(Path::new("/proc/net/unix")).unwrap_or_default());
+    let list = match read::bytes(Path::new(LIST)) {
+        // A kernel without such sockets has no list of them.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        read => read.map_err(|source| JailError::File { path: LIST.into(), source })?,
+    };
+    let sockets = sockets(&list);
     let mut covers = Vec::new();
     for (source, target) in steps.iter().filter_map(Step::bound_tree) {
         for below in sockets.iter().filter_map(|socket| socket.strip_prefix(&source).ok()) {
@@ -28,12 +38,12 @@ pub(super) fn cover(steps: &[Step]) -> Result<Vec<Step>, JailError> {
 }
 
 /// The paths in the kernel's list: the eighth column, where there is one.
-fn sockets(list: &str) -> Vec<PathBuf> {
-    let path = |line: &str| {
-        let (at, _) = line.match_indices('/').next()?;
-        Some(PathBuf::from(&line[at..]))
+fn sockets(list: &[u8]) -> Vec<PathBuf> {
+    let path = |line: &[u8]| {
+        let at = line.iter().position(|byte| *byte == b'/')?;
+        Some(PathBuf::from(OsStr::from_bytes(&line[at..])))
     };
-    let mut paths: Vec<PathBuf> = list.lines().filter_map(path).collect();
+    let mut paths: Vec<PathBuf> = list.split(|byte| *byte == b'\n').filter_map(path).collect();
     paths.sort();
     paths.dedup();
     paths
@@ -45,10 +55,12 @@ mod tests {
 
     #[test]
     fn paths_of_the_list() {
-        let list = "Num       RefCount Protocol Flags    Type St Inode Path\n\
+        let list = b"Num       RefCount Protocol Flags    Type St Inode Path\n\
             0000000000000000: 00000002 00000000 00010000 0001 01 17044 /run/dbus/a b\n\
             0000000000000000: 00000003 00000000 00000000 0001 03 19014\n\
-            0000000000000000: 00000002 00000000 00010000 0001 01 17044 @/tmp/.X11-unix/X0\n";
-        assert_eq!(sockets(list), [Path::new("/run/dbus/a b"), Path::new("/tmp/.X11-unix/X0")]);
+            0000000000000000: 00000002 00000000 00010000 0001 01 17044 @/tmp/.X11-unix/X0\n\
+            0000000000000000: 00000002 00000000 00010000 0001 01 17044 /usr/not-\xff-text\n";
+        let strange = Path::new(OsStr::from_bytes(b"/usr/not-\xff-text"));
+        assert_eq!(sockets(list), [Path::new("/run/dbus/a b"), Path::new("/tmp/.X11-unix/X0"), strange]);
     }
 }
