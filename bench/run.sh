@@ -19,7 +19,11 @@ install -m 755 "$bin/agentbox" "$bin/agentbox-init" target/release/agentbox-benc
 # measurement runs with hugetlb on v1, too; the machine's mounts stay as they are.
 unified=/sys/fs/cgroup/unified
 if [ -e "$unified/cgroup.controllers" ]; then
-  echo -hugetlb > "$unified/cgroup.subtree_control" 2>/dev/null || true
+  if grep -qw hugetlb "$unified/cgroup.subtree_control"; then
+    echo -hugetlb > "$unified/cgroup.subtree_control"
+    # It goes back once the hierarchy on v1 is gone.
+    trap 'rm -rf "$stage"; echo +hugetlb > "$unified/cgroup.subtree_control" || true' EXIT
+  fi
   mkdir "$stage/hugetlb"
   unshare --mount --propagation private sh -c '
     mount -t cgroup -o hugetlb hugetlb "$1/hugetlb" || echo "note: hugetlb stays on v2" >&2
