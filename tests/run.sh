@@ -32,7 +32,8 @@ say "unit and property tests"
 cargo test --quiet --locked --workspace --exclude agentbox-tests
 
 say "end to end"
-cargo test --locked -p agentbox-tests
+# A job in the background ignores Ctrl-C, and what it starts inherits that; tests press it.
+env --default-signal=INT,QUIT cargo test --locked -p agentbox-tests
 
 say "in virtual machines: pure cgroup v2, and a systemd user session"
 if command -v qemu-system-x86_64 >/dev/null && ls /boot/vmlinuz-*-cloud-* >/dev/null 2>&1; then

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, bail};
 use rustix::process::geteuid;
 use serde_json::{Value, json};
 
-use crate::directory;
+use crate::{directory, mapped};
 
 /// A program that starts a sandbox for one command.
 #[derive(Clone, Debug)]
@@ -18,13 +18,15 @@ pub(crate) struct Contender {
     argv: Vec<String>,
     /// An OCI runtime takes its command from a bundle, which is made for /bin/true.
     fixed_command: bool,
+    /// The first id of the user's ranges, where it has to be given its ids.
+    ids: Option<u32>,
 }
 
 impl Contender {
     pub(crate) fn agentbox() -> Result<Self> {
         let program = directory()?.join("agentbox").display().to_string();
         let argv = [program.as_str(), "run", "--"].map(str::to_owned).to_vec();
-        Ok(Self { name: "agentbox", argv, fixed_command: false })
+        Ok(Self { name: "agentbox", argv, fixed_command: false, ids: None })
     }
 
     /// The same, started by another user.
@@ -45,7 +47,22 @@ impl Contender {
         }
         let rest = ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--dir", "/workspace", "--"];
         argv.extend(rest.map(str::to_owned));
-        Self { name: "bwrap", argv, fixed_command: false }
+        Self { name: "bwrap", argv, fixed_command: false, ids: None }
+    }
+
+    /// bubblewrap with the ids that agentbox gives a user with subuids; none for other users.
+    fn bubblewrap_with_ids() -> Option<Self> {
+        let user = std::env::var("USER").ok()?;
+        let ranges = fs::read_to_string("/etc/subuid").ok()?;
+        let line = ranges.lines().find(|line| line.split(':').next() == Some(&user))?;
+        let first = line.split(':').nth(1)?.parse().ok()?;
+        Some(Self { name: "bwrap given the same ids", ids: Some(first), ..Self::bubblewrap() })
+    }
+
+    /// The same with options of its own.
+    pub(crate) fn with(mut self, options: &[&str]) -> Self {
+        self.argv.splice(1..1, options.iter().map(|option| (*option).to_owned()));
+        self
     }
 
     /// An OCI runtime on a bundle of the host's /usr, with the same limits.
@@ -54,7 +71,7 @@ impl Contender {
         make_bundle(&bundle)?;
         let bundle = bundle.display().to_string();
         let argv = [name, "run", "--bundle", &bundle, "agentbox-bench"].map(str::to_owned).to_vec();
-        Ok(Self { name, argv, fixed_command: true })
+        Ok(Self { name, argv, fixed_command: true, ids: None })
     }
 
     /// The whole command line for `command` inside.
@@ -70,6 +87,9 @@ impl Contender {
 
     /// One full cycle of /bin/true.
     pub(crate) fn cycle(&self) -> Result<Duration> {
+        if let Some(first) = self.ids {
+            return mapped::cycle(first);
+        }
         let begun = Instant::now();
         let status = self.command(&["/bin/true"]).status().with_context(|| self.name.to_owned())?;
         let taken = begun.elapsed();
@@ -88,6 +108,7 @@ impl Contender {
 /// Everyone who can take part in cycles of /bin/true on this machine, as this user.
 pub(crate) fn for_cycles(bundles: &Path) -> Result<Vec<Contender>> {
     let mut contenders = vec![Contender::agentbox()?, Contender::bubblewrap()];
+    contenders.extend(Contender::bubblewrap_with_ids());
     if geteuid().is_root() {
         for name in ["runc", "crun"] {
             match Contender::oci(name, bundles) {

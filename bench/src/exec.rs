@@ -1,12 +1,12 @@
 //! An exec by the control channel: asked over the supervisor's socket, from the question to the exit of
 //! /bin/true, one after the other.
 
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
-use tokio::net::UnixStream;
 use wire::{Ask, Connection, Event, Exec, ExecEvent, Request, Side, VERSION};
 
 use crate::contender::Contender;
@@ -70,8 +70,7 @@ fn spawn_bare() -> Result<Duration> {
 
 async fn ask_often(times: usize) -> Result<(Vec<Duration>, Vec<Duration>)> {
     let socket = wait_for_socket().await?;
-    let (read, write) = UnixStream::connect(socket).await?.into_split();
-    let (connection, _) = wire::start(read, write, Side::Asking);
+    let (connection, _) = wire::over_socket(UnixStream::connect(socket)?, Side::Asking)?;
     let (mut spawns, mut exits) = (Vec::new(), Vec::new());
     for _ in 0..times {
         let (spawn, exit) = ask(&connection).await?;

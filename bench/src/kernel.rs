@@ -1,12 +1,11 @@
-//! What the kernel itself takes for parts of a cycle, shown on lines of their own: to move a process into v1 cgroups,
-//! and to write id maps by the two set-user-id helpers.
+//! What the kernel itself takes for a part of a cycle, shown on a line of its own: to move a process into v1 cgroups.
 
 use std::fs;
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::Result;
 
 use crate::Effort;
 use crate::goal::Line;
@@ -73,48 +72,4 @@ fn move_itself(directories: &[PathBuf]) -> Result<Duration> {
         });
         thread.join().map_err(|_| anyhow::anyhow!("the thread panicked"))?
     })
-}
-
-/// Both helpers, one after the other, on a namespace that waits for them; none where the user has no range.
-pub(crate) fn helpers(user: &str, effort: Effort) -> Result<Option<Line>> {
-    let Some(first) = first_subordinate(Path::new("/etc/subuid"), user) else { return Ok(None) };
-    let mut times = Vec::new();
-    for _ in 0..effort.cycles {
-        let mut waiting = user_namespace()?;
-        let process = waiting.id().to_string();
-        let begun = Instant::now();
-        for helper in ["newuidmap", "newgidmap"] {
-            let status = Command::new(helper).args([&process, "0", &first, "1000"]).status()?;
-            if !status.success() {
-                bail!("{helper} ended with {status}");
-            }
-        }
-        times.push(begun.elapsed());
-        waiting.kill()?;
-        waiting.wait()?;
-    }
-    let measured =
-        vec![("newuidmap and newgidmap".to_owned(), format!("{:.2} ms", median_milliseconds(&times)))];
-    let what = format!("the two id helpers alone, {user}");
-    Ok(Some(Line { what, measured, value: None, goal: None, floor: None }))
-}
-
-fn first_subordinate(file: &Path, user: &str) -> Option<String> {
-    let text = fs::read_to_string(file).ok()?;
-    let line = text.lines().find(|line| line.split(':').next() == Some(user))?;
-    line.split(':').nth(1).map(str::to_owned)
-}
-
-/// A process in a user namespace of its own without a map.
-fn user_namespace() -> Result<Child> {
-    let own = fs::read_link("/proc/self/ns/user")?;
-    let child = Command::new("unshare").args(["--user", "sleep", "60"]).spawn()?;
-    let namespace = PathBuf::from(format!("/proc/{}/ns/user", child.id()));
-    for _ in 0..1000 {
-        if fs::read_link(&namespace).is_ok_and(|namespace| namespace != own) {
-            return Ok(child);
-        }
-        std::thread::sleep(Duration::from_millis(1));
-    }
-    Err(anyhow::anyhow!("no user namespace came up")).context("unshare --user")
 }

@@ -8,6 +8,7 @@ mod goal;
 mod idle;
 mod kernel;
 mod leaks;
+mod mapped;
 mod statistics;
 mod throughput;
 mod together;
@@ -84,9 +85,6 @@ fn measure_as_user(effort: Effort, parts: Parts<'_>) -> Result<Vec<Line>> {
     let mut lines = measure_as_anyone(&who, effort, parts)?;
     if parts.include("throughput") {
         lines.push(throughput::measure(&who)?);
-    }
-    if parts.include("kernel") {
-        lines.extend(kernel::helpers(&who, effort)?);
     }
     Ok(lines)
 }

@@ -135,12 +135,7 @@ async fn converse(
     signals: &mut Signals,
     raw: Option<&RawMode>,
 ) -> Ended {
-    let Ok(stream) = client.set_nonblocking(true).and_then(|()| tokio::net::UnixStream::from_std(client))
-    else {
-        return Ended::Lost;
-    };
-    let (read, write) = stream.into_split();
-    let (connection, _) = wire::start(read, write, Side::Asking);
+    let Ok((connection, _)) = wire::over_socket(client, Side::Asking) else { return Ended::Lost };
     let Ok(channel) = connection.open() else { return Ended::Lost };
     let Channel { messages, input, output, error, handle } = channel;
     let (mut asking, hearing) = (messages.sender, messages.receiver);

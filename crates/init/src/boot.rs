@@ -5,6 +5,7 @@ use std::ffi::OsString;
 use std::io;
 use std::sync::Arc;
 
+use rustix::fs::Mode;
 use rustix::process::{DumpableBehavior, set_dumpable_behavior};
 use tokio::io::Interest;
 use wire::{Connection, ConnectionEnd, Incoming};
@@ -54,6 +55,8 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Result<(), BootE
     // Before all else: from here on no process of the same user can trace us or read our memory.
     set_dumpable_behavior(DumpableBehavior::NotDumpable)
         .map_err(|error| at("becoming undumpable")(error.into()))?;
+    // What processes make is for their user to change and for everyone to read, as on any machine.
+    rustix::process::umask(Mode::from_raw_mode(0o022));
     let arguments = Arguments::parse(arguments)?;
     let descriptors = Descriptors::take().map_err(at("taking the channel"))?;
     // Blocked before the spawner's thread exists, which inherits it: the signal is only ever read.

@@ -3,12 +3,10 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
 
 use rustix::fs::{FileType, Mode, OFlags, fstat, open};
 use rustix::io::fcntl_dupfd_cloexec;
 use rustix::stdio::{dup2_stdin, dup2_stdout, stdin, stdout};
-use tokio::net::unix::pipe;
 use wire::{Connection, Incoming, Side};
 
 /// The first number that is not one of the standard three.
@@ -39,17 +37,8 @@ impl Descriptors {
     /// Begins to answer. Must be called on the runtime.
     pub(crate) fn connect(self) -> io::Result<(Connection, Incoming)> {
         match self {
-            Self::Socket(socket) => {
-                let stream = UnixStream::from(socket);
-                stream.set_nonblocking(true)?;
-                let (read, write) = tokio::net::UnixStream::from_std(stream)?.into_split();
-                Ok(wire::start(read, write, Side::Answering))
-            }
-            Self::Pipes { read, write } => {
-                let read = pipe::Receiver::from_owned_fd(read)?;
-                let write = pipe::Sender::from_owned_fd(write)?;
-                Ok(wire::start(read, write, Side::Answering))
-            }
+            Self::Socket(socket) => wire::over_socket(socket, Side::Answering),
+            Self::Pipes { read, write } => wire::over_pipes(read, write, Side::Answering),
         }
     }
 }

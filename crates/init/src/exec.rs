@@ -12,7 +12,7 @@ use wire::{
 
 use crate::plan::Plan;
 use crate::reaper::{Children, Exit};
-use crate::spawner::{Failure, Forked, Spawner, executed};
+use crate::spawner::{Failure, Forked, Spawner};
 use crate::streams::{Streams, feed, forward};
 use crate::vigil::{Patience, Vigil};
 
@@ -82,9 +82,9 @@ pub(crate) async fn serve(channel: Channel, house: Arc<House>) {
 /// Starts the process, and kills it again where its program or its streams are not to be had.
 async fn start(exec: &Exec, house: &House, handle: &ChannelHandle) -> Result<Process, Failure> {
     let plan = Plan::new(exec).map_err(|errno| Failure { step: Step::Request, errno })?;
-    let Forked { pid, exit, report, ends } = house.spawner.fork(plan).await?;
+    let Forked { pid, exit, leaving, ends } = house.spawner.fork(plan).await?;
     let executed = tokio::select! {
-        executed = executed(report) => executed,
+        executed = leaving.executed() => executed,
         // It may be stuck on a slow file system, and nobody is left to wait for it.
         () = handle.closed() => Err(Failure { step: Step::Program, errno: libc::ECANCELED }),
     };

@@ -2,16 +2,15 @@
 //! share one and the rest of init stands outside. It waits for nobody: whether the program could be executed
 //! is told over a pipe that init's main thread reads.
 
+mod leaving;
 mod sys;
 
 use std::io;
-use std::os::fd::OwnedFd;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
 use rustix::pipe::{PipeFlags, pipe_with};
 use rustix::process::{getgid, getuid};
-use tokio::io::Interest;
 use tokio::sync::oneshot;
 use wire::Step;
 
@@ -19,9 +18,11 @@ use crate::domain::{Domain, DomainError};
 use crate::ends::{Ends, Pair};
 use crate::plan::Plan;
 use crate::reaper::{Children, Exit};
-use crate::weaken::Weaken;
+use crate::weaken::{Wall, Weaken};
 
-/// Enough for the deepest call of the thread and of the processes that it forks.
+pub(crate) use leaving::Leaving;
+
+/// Enough for the deepest call of the thread.
 const STACK: usize = 128 * 1024;
 
 /// Why a process could not be started.
@@ -42,26 +43,9 @@ impl Failure {
 pub(crate) struct Forked {
     pub(crate) pid: i32,
     pub(crate) exit: oneshot::Receiver<Exit>,
-    /// Ends empty when the program runs, else after a report.
-    pub(crate) report: OwnedFd,
+    pub(crate) leaving: Leaving,
     /// Our ends of its streams.
     pub(crate) ends: Ends,
-}
-
-/// Waits until the program runs, or says why it does not.
-pub(crate) async fn executed(report: OwnedFd) -> Result<(), Failure> {
-    let failed = |error| Failure::new(Step::Fork, &error);
-    let report = crate::sys::register(report, Interest::READABLE).map_err(failed)?;
-    loop {
-        let mut ready = report.readable().await.map_err(failed)?;
-        let mut bytes = [0; sys::REPORT_LENGTH];
-        match ready.try_io(|report| Ok(rustix::io::read(report, &mut bytes)?)) {
-            Ok(Ok(0)) => return Ok(()),
-            Ok(Ok(_)) => return Err(sys::read_report(bytes)),
-            Ok(Err(error)) => return Err(failed(error)),
-            Err(_would_block) => {}
-        }
-    }
 }
 
 /// Why there is no spawner.
@@ -73,12 +57,35 @@ pub(crate) enum StartError {
     Thread(#[from] io::Error),
 }
 
+/// What a new process runs in until it becomes its program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Memory {
+    /// Init's own.
+    Shared,
+    /// A copy of init's.
+    Copied,
+}
+
+impl Memory {
+    /// A process that becomes another user lets its memory be read by that user where the machine says so for
+    /// set-user-id programs; such a machine gets a copy.
+    fn of_this_machine() -> Self {
+        std::fs::read("/proc/sys/fs/suid_dumpable").map_or(Self::Copied, |setting| Self::under(&setting))
+    }
+
+    fn under(setting: &[u8]) -> Self {
+        match setting.trim_ascii() {
+            b"0" | b"2" => Self::Shared,
+            _ => Self::Copied,
+        }
+    }
+}
+
 /// What all processes are made with.
 #[derive(Debug)]
 struct Mould {
     weaken: Weaken,
-    /// The capabilities that each has to drop from its bounding set.
-    bounding_set: Vec<usize>,
+    memory: Memory,
 }
 
 #[derive(Debug)]
@@ -97,7 +104,7 @@ pub(crate) struct Spawner {
 #[derive(Debug)]
 pub(crate) struct Entering {
     spawner: Spawner,
-    entered: mpsc::Receiver<Result<(), DomainError>>,
+    entered: mpsc::Receiver<Result<(), StartError>>,
 }
 
 impl Spawner {
@@ -113,17 +120,17 @@ impl Spawner {
             // A forked process starts with this mask: no signal can reach it before its handlers are reset.
             crate::sys::block_signals();
             sys::reset_inherited_signals();
-            let mould = Mould { weaken, bounding_set: sys::bounding_set() };
-            let result = domain.map_or(Ok(()), |domain| domain.enter());
+            let result = forswear(&weaken, domain);
             let failed = result.is_err();
             // The other side waits for exactly this.
             let _ = entered.send(result);
             if failed {
                 return;
             }
+            let mould = Mould { weaken, memory: Memory::of_this_machine() };
             for Job { plan, answer } in queue {
                 // Whoever asked may be gone; then its end of the streams is closed here.
-                let _ = answer.send(fork(&plan, &mould, &children));
+                let _ = answer.send(fork(plan, &mould, &children));
             }
         })?;
         Ok(Entering { spawner: Self { jobs }, entered: answer })
@@ -146,13 +153,25 @@ impl Entering {
     }
 }
 
-fn fork(plan: &Plan, mould: &Mould, children: &Children) -> Result<Forked, Failure> {
-    let pair = streams_of(plan).map_err(|error| Failure::new(Step::Streams, &error))?;
+/// Gives up, for this thread and all that it will make, what no process inside may have.
+fn forswear(weaken: &Weaken, domain: Option<Domain>) -> Result<(), StartError> {
+    if weaken.keeps(Wall::Capabilities) {
+        sys::empty_bounding_set()?;
+    }
+    if weaken.keeps(Wall::NoNewPrivileges) {
+        rustix::thread::set_no_new_privs(true).map_err(io::Error::from)?;
+    }
+    Ok(domain.map_or(Ok(()), |domain| domain.enter())?)
+}
+
+fn fork(plan: Plan, mould: &Mould, children: &Children) -> Result<Forked, Failure> {
+    let pair = streams_of(&plan).map_err(|error| Failure::new(Step::Streams, &error))?;
     let (report, reporting) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)
         .map_err(|error| Failure::new(Step::Streams, &error.into()))?;
-    let launch = sys::Launch::new(plan, mould, &pair.inside, &reporting);
-    let (pid, exit) = children.record(|| launch.fork()).map_err(|error| Failure::new(Step::Fork, &error))?;
-    Ok(Forked { pid, exit, report, ends: pair.outside })
+    let mut launch = sys::Launch::new(plan, mould.weaken.clone(), &pair.inside, &reporting);
+    let (pid, exit) =
+        children.record(|| launch.fork(mould.memory)).map_err(|error| Failure::new(Step::Fork, &error))?;
+    Ok(Forked { pid, exit, leaving: Leaving::new(report, launch), ends: pair.outside })
 }
 
 /// The streams belong to the process's user, so that it can open them again by name (`/dev/stdout`).
@@ -167,4 +186,18 @@ fn streams_of(plan: &Plan) -> io::Result<Pair> {
         crate::sys::set_file_ids(uid, gid);
     }
     pair
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn memory_is_shared_only_where_no_user_could_read_it() {
+        assert_eq!(Memory::under(b"0\n"), Memory::Shared);
+        assert_eq!(Memory::under(b"2\n"), Memory::Shared, "readable by root alone");
+        assert_eq!(Memory::under(b"1\n"), Memory::Copied);
+        assert_eq!(Memory::under(b""), Memory::Copied);
+        assert_eq!(Memory::under(b"10"), Memory::Copied);
+    }
 }

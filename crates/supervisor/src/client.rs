@@ -1,6 +1,8 @@
 //! One connection of the owner's: the CLI or the server. What it may ask is [`wire::Ask`].
 
-use tokio::net::UnixStream;
+use std::io;
+use std::os::fd::OwnedFd;
+
 use tokio::sync::watch;
 use wire::{Ask, Channel, Connection, Failed, Incoming, Request, Side, VERSION};
 
@@ -15,12 +17,11 @@ pub(crate) struct Client {
 
 impl Client {
     /// Starts serving a connection.
-    pub(crate) fn start(stream: UnixStream, init: Connection, keeper: Keeper) -> Self {
-        let (read, write) = stream.into_split();
-        let (connection, incoming) = wire::start(read, write, Side::Answering);
+    pub(crate) fn start(stream: impl Into<OwnedFd>, init: Connection, keeper: Keeper) -> io::Result<Self> {
+        let (connection, incoming) = wire::over_socket(stream, Side::Answering)?;
         let (ended, first_ended) = watch::channel(false);
         tokio::spawn(answer(incoming, init, keeper, ended));
-        Self { connection, first_ended }
+        Ok(Self { connection, first_ended })
     }
 
     /// Resolves when the client is gone or its first command has ended: a sandbox that was started for one

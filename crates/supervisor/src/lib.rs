@@ -57,19 +57,21 @@ fn supervise(bequest: Bequest) -> Result<(), SupervisorError> {
 /// Serves until the keeper, init or the first client is gone.
 async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
     let keeper = Keeper::new(async_stream(bequest.keeper)?);
-    let (read, write) = async_stream(bequest.channel)?.into_split();
-    let (init, from_inside) = wire::start(read, write, Side::Asking);
+    let (init, from_inside) = wire::over_socket(bequest.channel, Side::Asking)?;
     // Nothing may be asked from inside; kept unread, what is sent there would fill our memory.
     drop(from_inside);
     let listener = std::os::unix::net::UnixListener::from(bequest.listener);
     listener.set_nonblocking(true)?;
     let listener = UnixListener::from_std(listener)?;
 
-    let first = Client::start(async_stream(bequest.client)?, init.clone(), keeper.clone());
+    let first = Client::start(bequest.client, init.clone(), keeper.clone())?;
     let accept = async {
         loop {
-            if let Ok((stream, _)) = listener.accept().await {
-                Client::start(stream, init.clone(), keeper.clone());
+            if let Ok((stream, _)) = listener.accept().await
+                && let Ok(stream) = stream.into_std()
+            {
+                // A client that cannot be served finds its connection closed.
+                let _ = Client::start(stream, init.clone(), keeper.clone());
             }
         }
     };

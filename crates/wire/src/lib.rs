@@ -14,6 +14,7 @@ mod lane;
 mod message;
 mod reader;
 mod state;
+mod stream;
 mod writer;
 
 pub use buffers::ReadBuffers;
@@ -24,3 +25,4 @@ pub use lane::{Lane, LaneReceiver, LaneSender, MESSAGE_LIMIT};
 pub use message::{
     Ask, Event, Exec, ExecEvent, ExecInput, Exited, Failed, Request, Started, Step, Tell, VERSION, WindowSize,
 };
+pub use stream::{over_pipes, over_socket};

@@ -86,9 +86,7 @@ fn spec(engine: &Engine) -> Result<SandboxSpec, Problem> {
 
 /// Runs the command to its end; the sandbox ends with the connection.
 async fn converse(client: UnixStream, request: Request) -> Option<i32> {
-    client.set_nonblocking(true).ok()?;
-    let (read, write) = tokio::net::UnixStream::from_std(client).ok()?.into_split();
-    let (connection, _) = wire::start(read, write, Side::Asking);
+    let (connection, _) = wire::over_socket(client, Side::Asking).ok()?;
     // All lanes stay open until the end: what the command might say has to go somewhere.
     let mut channel = connection.open().ok()?;
     channel.messages.sender.send_message(&request).await.ok()?;

@@ -1,22 +1,29 @@
-//! The fork, and the life of the new process until it becomes its program. Between the two it is a copy of one
-//! thread of many: it makes raw system calls on memory that was laid out before and does nothing else. It
-//! must never allocate, take a lock, or return.
+//! The fork, and the life of the new process until it becomes its program. Between the two it runs in init's own
+//! memory, on a stack of its own: it makes raw system calls on what was laid out before and does nothing else.
+//! It must never allocate, take a lock, write to anything but its stack, or return.
+//!
+//! To share the memory and not to copy it is what makes an exec fast: a copy costs the fork itself and, after
+//! it, a page fault for each page that either side writes.
 
-#![expect(unsafe_code, reason = "fork, and raw system calls in the forked process")]
+#![expect(unsafe_code, reason = "clone, and raw system calls in the new process")]
+
+mod call;
 
 use std::convert::Infallible;
-use std::ffi::{CString, c_char, c_int, c_long};
+use std::ffi::{CString, c_int, c_void};
 use std::io;
+use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::ptr;
 
 use rustix::process::{getgid, getuid};
 use wire::Step;
 
-use super::{Failure, Mould};
+use super::{Failure, Memory};
 use crate::ends::Ends;
 use crate::plan::Plan;
 use crate::weaken::{Wall, Weaken};
+
+use call::{address, call};
 
 /// A report is two numbers: the step and the error.
 pub(super) const REPORT_LENGTH: usize = 2 * size_of::<i32>();
@@ -33,50 +40,53 @@ const CAPABILITY_VERSION: u32 = 0x2008_0522;
 /// The exit code of a process that did not become its program; only the report is ever looked at.
 const NOT_STARTED: usize = 127;
 
-/// A plan as the kernel reads it. The pointers are into what it borrows.
-pub(super) struct Launch<'a> {
-    plan: &'a Plan,
-    weaken: &'a Weaken,
-    bounding_set: &'a [usize],
-    arguments: Vec<*const c_char>,
-    environment: Vec<*const c_char>,
+/// What the new process runs on: many times what its few frames take.
+type Stack = [MaybeUninit<u128>; 1024];
+
+/// A plan as the kernel reads it, and the stack to carry it out on. The addresses are of what the plan holds.
+/// It must be kept until the process has left it: until the report's other end is closed.
+#[derive(Debug)]
+pub(super) struct Launch {
+    plan: Plan,
+    weaken: Weaken,
+    arguments: Vec<usize>,
+    environment: Vec<usize>,
     streams: [RawFd; 3],
     report: RawFd,
     terminal: bool,
     /// Whether the process has other ids than init.
     other_user: bool,
+    stack: Stack,
 }
 
-impl<'a> Launch<'a> {
-    pub(super) fn new(plan: &'a Plan, mould: &'a Mould, inside: &'a Ends, report: &'a OwnedFd) -> Self {
-        Self {
-            plan,
-            weaken: &mould.weaken,
-            bounding_set: &mould.bounding_set,
-            arguments: pointers(&plan.arguments),
-            environment: pointers(&plan.environment),
+impl Launch {
+    pub(super) fn new(plan: Plan, weaken: Weaken, inside: &Ends, report: &OwnedFd) -> Box<Self> {
+        Box::new(Self {
+            arguments: addresses(&plan.arguments),
+            environment: addresses(&plan.environment),
             streams: inside.descriptors(),
             report: report.as_raw_fd(),
             terminal: matches!(inside, Ends::Terminal(_)),
             other_user: (plan.uid, plan.gid) != (getuid().as_raw(), getgid().as_raw()),
-        }
+            stack: [MaybeUninit::uninit(); _],
+            plan,
+            weaken,
+        })
     }
 
-    /// Forks; the new process never returns from here.
-    pub(super) fn fork(&self) -> io::Result<i32> {
-        // clone and not fork: libc's fork runs handlers and takes locks for the sake of a child that goes on.
-        // SAFETY: the flags share nothing with the child. The child calls only `become_program` and `give_up`,
-        // which touch memory of its own copy and neither allocate nor unwind.
-        let pid = unsafe {
-            libc::syscall(libc::SYS_clone, libc::SIGCHLD as c_long, 0_usize, 0_usize, 0_usize, 0_usize)
+    /// Makes the process. The calling thread has every signal blocked, so that no handler runs in it.
+    pub(super) fn fork(&mut self, memory: Memory) -> io::Result<i32> {
+        let shared = match memory {
+            Memory::Shared => libc::CLONE_VM,
+            Memory::Copied => 0,
         };
-        match pid {
-            0 => {
-                let Err(failure) = self.become_program();
-                self.give_up(failure)
-            }
-            pid if pid > 0 => Ok(pid as i32),
-            _ => Err(io::Error::last_os_error()),
+        let stack = self.stack.as_mut_ptr_range().end.cast::<c_void>();
+        let launch = (&raw const *self).cast_mut().cast::<c_void>();
+        // SAFETY: the new process calls only `leave`, on a stack that nothing else uses. What it reads, this
+        // launch, is not changed or freed before it is gone, which is what `Leaving` is for.
+        match unsafe { libc::clone(leave, stack, shared | libc::SIGCHLD, launch) } {
+            -1 => Err(io::Error::last_os_error()),
+            pid => Ok(pid),
         }
     }
 
@@ -91,17 +101,11 @@ impl<'a> Launch<'a> {
         }
         reset_signal(libc::SIGPIPE).map_err(at(Step::Fork))?;
         if self.weaken.keeps(Wall::Capabilities) {
-            self.drop_bounding_set().map_err(at(Step::Walls))?;
             self.become_user().map_err(at(Step::User))?;
             drop_capabilities().map_err(at(Step::Walls))?;
         } else {
             self.become_user_with_capabilities().map_err(at(Step::User))?;
         }
-        if self.weaken.keeps(Wall::NoNewPrivileges) {
-            call(libc::SYS_prctl, [libc::PR_SET_NO_NEW_PRIVS as usize, 1, 0, 0, 0])
-                .map_err(at(Step::Walls))?;
-        }
-        call(libc::SYS_umask, [0o022, 0, 0, 0, 0]).map_err(at(Step::Walls))?;
         call(libc::SYS_chdir, [address(self.plan.workdir.as_ptr()), 0, 0, 0, 0])
             .map_err(at(Step::Workdir))?;
         unblock_signals().map_err(at(Step::Fork))?;
@@ -137,13 +141,6 @@ impl<'a> Launch<'a> {
         let uid = uid as usize;
         call(libc::SYS_setresuid, [uid, uid, uid, 0, 0])?;
         Ok(())
-    }
-
-    /// Empties the bounding set; where it cannot be emptied, the process does not start.
-    fn drop_bounding_set(&self) -> Result<(), c_int> {
-        self.bounding_set.iter().try_for_each(|capability| {
-            call(libc::SYS_prctl, [libc::PR_CAPBSET_DROP as usize, *capability, 0, 0, 0]).map(|_| ())
-        })
     }
 
     /// For the negative controls: another user with every capability that init has.
@@ -201,6 +198,14 @@ impl<'a> Launch<'a> {
     }
 }
 
+/// The new process's whole life before its program.
+extern "C" fn leave(launch: *mut c_void) -> c_int {
+    // SAFETY: it is the launch that `fork` was called on, which outlives this process's stay in it.
+    let launch = unsafe { &*launch.cast::<Launch>() };
+    let Err(failure) = launch.become_program();
+    launch.give_up(failure)
+}
+
 /// What `give_up` wrote. Each report is written and read whole.
 pub(super) fn read_report([a, b, c, d, e, f, g, h]: [u8; REPORT_LENGTH]) -> Failure {
     let step = i32::from_ne_bytes([a, b, c, d]);
@@ -208,32 +213,14 @@ pub(super) fn read_report([a, b, c, d, e, f, g, h]: [u8; REPORT_LENGTH]) -> Fail
     Failure { step: Step::try_from(step).unwrap_or(Step::Fork), errno }
 }
 
-/// A null-terminated array of pointers into `texts`.
-fn pointers(texts: &[CString]) -> Vec<*const c_char> {
-    texts.iter().map(|text| text.as_ptr()).chain([ptr::null()]).collect()
+/// A null-terminated array of pointers to `texts`.
+fn addresses(texts: &[CString]) -> Vec<usize> {
+    texts.iter().map(|text| address(text.as_ptr())).chain([0]).collect()
 }
 
 /// Names the step that an error number belongs to.
 fn at(step: Step) -> impl FnOnce(c_int) -> Failure {
     move |errno| Failure { step, errno }
-}
-
-/// A pointer as the kernel takes it. That the memory behind it is read is thereby known to the compiler.
-fn address<T>(pointer: *const T) -> usize {
-    pointer.expose_provenance()
-}
-
-/// A raw system call. libc's wrappers are not used here: some act on every thread of a process that, in this
-/// copy, has only one.
-fn call(number: c_long, [a, b, c, d, e]: [usize; 5]) -> Result<usize, c_int> {
-    // SAFETY: every caller passes the arguments that the call takes, and pointers to live memory of theirs. What
-    // the call does to the process is what this module is for. errno is this thread's own.
-    unsafe {
-        match libc::syscall(number, a, b, c, d, e) {
-            -1 => Err(*libc::__errno_location()),
-            result => Ok(result as usize),
-        }
-    }
 }
 
 /// A signal does again what it does by default.
@@ -261,12 +248,14 @@ fn unblock_signals() -> Result<(), c_int> {
     call(libc::SYS_rt_sigprocmask, arguments).map(|_| ())
 }
 
-/// The capabilities in the bounding set, which can only shrink.
-pub(super) fn bounding_set() -> Vec<usize> {
-    let held = |capability: &usize| {
-        call(libc::SYS_prctl, [libc::PR_CAPBSET_READ as usize, *capability, 0, 0, 0]) == Ok(1)
-    };
-    (0..u64::BITS as usize).filter(held).collect()
+/// Empties the bounding set of this thread, and thereby of every process that it makes. The thread itself keeps
+/// what it has: the set is what executing a file can give.
+pub(super) fn empty_bounding_set() -> io::Result<()> {
+    let prctl = |option: c_int, capability| call(libc::SYS_prctl, [option as usize, capability, 0, 0, 0]);
+    (0..u64::BITS as usize)
+        .filter(|capability| prctl(libc::PR_CAPBSET_READ, *capability) == Ok(1))
+        .try_for_each(|capability| prctl(libc::PR_CAPBSET_DROP, capability).map(drop))
+        .map_err(io::Error::from_raw_os_error)
 }
 
 /// Empties the permitted, effective and inheritable sets; the kernel empties the ambient set with them.

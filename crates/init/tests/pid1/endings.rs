@@ -186,10 +186,8 @@ async fn wrong_arguments_end_init() {
 async fn two_pipes_serve_as_well_as_a_socket() {
     let mut command = command(&["--landlock", "off"]);
     let mut process = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
-    let write = tokio::net::unix::pipe::Sender::from_owned_fd(process.stdin.take().unwrap().into()).unwrap();
-    let read =
-        tokio::net::unix::pipe::Receiver::from_owned_fd(process.stdout.take().unwrap().into()).unwrap();
-    let (connection, _incoming) = wire::start(read, write, wire::Side::Asking);
+    let (write, read) = (process.stdin.take().unwrap().into(), process.stdout.take().unwrap().into());
+    let (connection, _incoming) = wire::over_pipes(read, write, wire::Side::Asking).unwrap();
     let init = Init::from_parts(process, connection);
     let outcome = init.run_with(exec(&["cat"]), Bytes::from_static(b"through pipes")).await;
     assert_eq!(outcome.text(), "through pipes");

@@ -12,7 +12,7 @@ use bytes::{Bytes, BytesMut};
 use tokio::time::{sleep, timeout};
 use wire::{
     Ask, Channel, Connection, Event, Exec, ExecEvent, ExecInput, Exited, Failed, LaneReceiver, Request, Side,
-    Step, Tell, VERSION, WindowSize, start,
+    Step, Tell, VERSION, WindowSize, over_socket,
 };
 
 /// Longer than anything here takes.
@@ -84,9 +84,7 @@ impl Init {
         let process = command.stdin(theirs.try_clone().unwrap()).stdout(theirs).spawn().unwrap();
         // The command holds the other end until it is gone.
         drop(command);
-        ours.set_nonblocking(true).unwrap();
-        let (read, write) = tokio::net::UnixStream::from_std(ours).unwrap().into_split();
-        let (connection, _incoming) = start(read, write, Side::Asking);
+        let (connection, _incoming) = over_socket(ours, Side::Asking).unwrap();
         Self { process, connection }
     }
 
