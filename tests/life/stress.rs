@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
 use harness::{alone, binaries, is_full};
-use jail::{Granted, Plan, Site, Streams, Survey, Weaken};
+use jail::{Granted, Plan, Site, Streams, Subordinates, Survey, Weaken};
 use policy::{
     Backend, Isolation, Limits, Nesting, Report, Root, SandboxId, SandboxSpec, Tools, User, Workspace,
 };
@@ -48,7 +48,7 @@ fn life_65_launched_by_many_threads() {
 fn launch_one(init: &Path, staging: &Path, ranges: &Path) {
     let mut report = Report::default();
     let spec = spec();
-    let survey = Survey::take();
+    let survey = Survey::take(Subordinates::find());
     let ids = survey.choose_ids(ranges, &mut report).unwrap();
     let cgroup = survey.find_cgroup(&spec.id).ok().and_then(|mut cgroup| {
         cgroup.create(&spec.limits, &mut report).ok()?;
@@ -59,10 +59,11 @@ fn launch_one(init: &Path, staging: &Path, ranges: &Path) {
         Plan::new(&spec, &site, Granted { survey: &survey, ids, cgroup, report }, Weaken::nothing()).unwrap();
     let (channel, inner) = UnixStream::pair().unwrap();
     let log = File::options().write(true).open("/dev/null").unwrap();
-    let mut jailed = jail::launch(&plan, &Streams { channel: inner.as_fd(), log: log.as_fd() }).unwrap();
-    jailed.map_ids(&plan).unwrap();
+    let streams = Streams { channel: inner.as_fd(), log: log.as_fd() };
+    let mut jailed = jail::launch(&Weaken::nothing(), plan.cgroup(), &streams).unwrap();
+    jailed.map_ids(plan.ids()).unwrap();
     let root = plan.root(&spec, &site).unwrap();
-    jailed.build(&root).unwrap();
+    jailed.build(&plan, &root).unwrap();
     let outcome = jailed.outcome(Some(&root));
     jailed.destroy();
     if let Some(cgroup) = plan.cgroup() {

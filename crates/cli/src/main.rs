@@ -37,11 +37,17 @@ fn main() -> ExitCode {
         _ => {}
     }
     // The keeper starts while the arguments are read; where they are wrong, it ends without an order.
-    let keeper = if word == Some("run") { Some(WaitingKeeper::start()) } else { None };
+    let keeper = (word == Some("run") && !asks_for_help()).then(WaitingKeeper::start);
     match Arguments::try_parse() {
         Ok(arguments) => dispatch(arguments, keeper).unwrap_or_else(|failure| failure.print()),
         Err(error) => failure::usage(&error),
     }
+}
+
+/// Whether no command will run; what stands after `--` is the command's own.
+fn asks_for_help() -> bool {
+    let mut ours = std::env::args_os().take_while(|argument| argument != "--");
+    ours.any(|argument| argument == "--help" || argument == "-h")
 }
 
 fn dispatch(

@@ -1,10 +1,16 @@
-//! The plan of a root on its way to the builder. The builder is cloned before that plan is made, so that its
-//! namespaces come to be meanwhile, and it may not allocate: it reads the steps from the bytes as they lie.
+//! The plan on its way to the builder. The builder is cloned before the plan is made, so that its namespaces come
+//! to be meanwhile, and it may not allocate: it reads all of it from the bytes as they lie.
 
-use std::ffi::{CStr, CString};
-use std::os::fd::{AsFd as _, BorrowedFd, RawFd};
+mod draft;
+
+use std::ffi::CStr;
+use std::os::fd::RawFd;
+
+use policy::Nesting;
 
 use crate::step::{Bound, Laid, Owner, Place, Step};
+
+pub(crate) use draft::Draft;
 
 /// The largest blueprint.
 pub(crate) const LARGEST: usize = 8 << 20;
@@ -13,26 +19,32 @@ pub(crate) const MOST_TREES: usize = 250;
 /// The most arguments of init's.
 pub(crate) const MOST_ARGUMENTS: usize = 2048;
 
-/// A blueprint that is being written.
-#[derive(Default)]
-pub(crate) struct Draft<'plan> {
-    pub(crate) bytes: Vec<u8>,
-    pub(crate) trees: Vec<BorrowedFd<'plan>>,
+/// The most resource limits.
+const MOST_LIMITS: usize = 4;
+
+/// What the builder has to know besides the steps of its root.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Brief<'bytes> {
+    /// The directory that the new root is put together on.
+    pub(crate) staging: &'bytes CStr,
+    /// The options of the new root's own file system.
+    pub(crate) root_options: &'bytes CStr,
+    pub(crate) host_name: &'bytes [u8],
+    /// Whether there is a root inside that is not the agent.
+    pub(crate) has_root: bool,
+    /// Whether the sandbox gets a cgroup namespace.
+    pub(crate) own_cgroups: bool,
+    pub(crate) nesting: Nesting,
+    /// Resource limits, by their numbers.
+    pub(crate) limits: [Option<(u32, u64)>; MOST_LIMITS],
+    /// How many of the descriptors, the first, are files to move oneself into a cgroup by.
+    doors: usize,
 }
 
 /// A blueprint that has arrived.
 pub(crate) struct Blueprint<'bytes> {
     rest: &'bytes [u8],
     trees: &'bytes [RawFd],
-}
-
-/// The one form that every step is written in: which it is, two numbers, three texts and some bytes.
-#[derive(Default)]
-struct Record<'step> {
-    kind: u8,
-    numbers: [u64; 2],
-    texts: [&'step CStr; 3],
-    bytes: &'step [u8],
 }
 
 const DIRECTORY: u8 = 1;
@@ -45,87 +57,37 @@ const AGAIN: u8 = 7;
 const FILE_SYSTEM: u8 = 8;
 const SETTING: u8 = 9;
 
+/// In the place of a resource where there is no limit.
+const NO_LIMIT: u32 = u32::MAX;
+
 /// The owner of a directory that stays the builder's.
 const BUILDER: u64 = u64::MAX;
-
-impl<'plan> Draft<'plan> {
-    /// Init's arguments, then the steps.
-    pub(crate) fn new(arguments: &[CString], steps: &'plan [Step]) -> Self {
-        let mut draft = Self::default();
-        draft.put(&(arguments.len() as u64).to_le_bytes());
-        for argument in arguments {
-            draft.put_sized(argument.as_bytes_with_nul());
-        }
-        for step in steps {
-            let record = draft.record(step);
-            draft.put(&[record.kind]);
-            record.numbers.iter().for_each(|number| draft.put(&number.to_le_bytes()));
-            record.texts.iter().for_each(|text| draft.put_sized(text.to_bytes_with_nul()));
-            draft.put_sized(record.bytes);
-        }
-        draft
-    }
-
-    fn put(&mut self, bytes: &[u8]) {
-        self.bytes.extend_from_slice(bytes);
-    }
-
-    fn put_sized(&mut self, bytes: &[u8]) {
-        self.put(&(bytes.len() as u64).to_le_bytes());
-        self.put(bytes);
-    }
-
-    fn record(&mut self, step: &'plan Step) -> Record<'plan> {
-        let record = Record::default();
-        match step {
-            Step::Directory { path, mode, owner } => {
-                let owner = match *owner {
-                    Owner::Builder => BUILDER,
-                    Owner::Agent { uid, gid } => u64::from(uid) << 32 | u64::from(gid),
-                };
-                Record {
-                    kind: DIRECTORY,
-                    numbers: [u64::from(*mode), owner],
-                    texts: [path, c"", c""],
-                    ..record
-                }
-            }
-            Step::Symlink { target, path } => Record { kind: SYMLINK, texts: [path, target, c""], ..record },
-            Step::File { path, contents } => {
-                Record { kind: FILE, texts: [path, c"", c""], bytes: contents, ..record }
-            }
-            Step::Place { path, kind } => {
-                Record { kind: PLACE, numbers: [*kind as u64, 0], texts: [path, c"", c""], ..record }
-            }
-            Step::Bind { source, path, bound } => {
-                Record { kind: BIND, numbers: [*bound as u64, 0], texts: [path, source, c""], ..record }
-            }
-            Step::Attach { tree, path } => {
-                let index = self.trees.len() as u64;
-                self.trees.push(tree.as_fd());
-                Record { kind: ATTACH, numbers: [index, 0], texts: [path, c"", c""], ..record }
-            }
-            Step::Again { source, path, flags } => {
-                Record { kind: AGAIN, numbers: [*flags, 0], texts: [path, source, c""], ..record }
-            }
-            Step::FileSystem { kind, path, flags, options } => {
-                let given = u64::from(options.is_some());
-                let options = options.as_deref().unwrap_or_default();
-                Record { kind: FILE_SYSTEM, numbers: [*flags, given], texts: [path, kind, options], ..record }
-            }
-            Step::Setting { path, value } => {
-                Record { kind: SETTING, texts: [path, c"", c""], bytes: value, ..record }
-            }
-        }
-    }
-}
 
 impl<'bytes> Blueprint<'bytes> {
     pub(crate) const fn new(bytes: &'bytes [u8], trees: &'bytes [RawFd]) -> Self {
         Self { rest: bytes, trees }
     }
 
-    /// How many arguments of init's come first; each is read by [`Self::argument`].
+    /// What comes first.
+    pub(crate) fn brief(&mut self) -> Option<Brief<'bytes>> {
+        let (staging, root_options, host_name) = (self.text()?, self.text()?, self.sized()?);
+        let (has_root, own_cgroups, nested) = (self.flag()?, self.flag()?, self.flag()?);
+        let mut limits = [None; MOST_LIMITS];
+        for limit in &mut limits {
+            let (resource, value) = (u32::try_from(self.number()?).ok()?, self.number()?);
+            *limit = (resource != NO_LIMIT).then_some((resource, value));
+        }
+        let doors = usize::try_from(self.number()?).ok()?;
+        let nesting = if nested { Nesting::Open } else { Nesting::Closed };
+        Some(Brief { staging, root_options, host_name, has_root, own_cgroups, nesting, limits, doors })
+    }
+
+    /// The files to move oneself into a cgroup by.
+    pub(crate) fn doors(&self, brief: &Brief<'_>) -> Option<&'bytes [RawFd]> {
+        self.trees.get(..brief.doors)
+    }
+
+    /// How many arguments of init's follow; each is read by [`Self::argument`].
     pub(crate) fn arguments(&mut self) -> Option<usize> {
         usize::try_from(self.number()?).ok()
     }
@@ -172,6 +134,10 @@ impl<'bytes> Blueprint<'bytes> {
         Some(taken)
     }
 
+    fn flag(&mut self) -> Option<bool> {
+        Some(self.take(1)?[0] != 0)
+    }
+
     fn number(&mut self) -> Option<u64> {
         Some(u64::from_le_bytes(self.take(8)?.try_into().ok()?))
     }
@@ -188,6 +154,7 @@ impl<'bytes> Blueprint<'bytes> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::CString;
     use std::os::fd::AsRawFd as _;
 
     use proptest::prelude::*;
@@ -231,17 +198,39 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_drafted_is_read(
-            arguments in proptest::collection::vec(text(), 0..8),
-            steps in proptest::collection::vec(step(), 0..20),
+        fn a_brief_is_read_as_it_was_written(
+            texts in (text(), text()),
+            host_name in proptest::collection::vec(any::<u8>(), 0..64),
+            flags in any::<[bool; 3]>(),
+            limits in proptest::collection::vec((0..NO_LIMIT, any::<u64>()), 0..=MOST_LIMITS),
+            doors in 0usize..4,
         ) {
-            let draft = Draft::new(&arguments, &steps);
+            let mut limits = limits.into_iter();
+            let brief = Brief {
+                staging: &texts.0,
+                root_options: &texts.1,
+                host_name: &host_name,
+                has_root: flags[0],
+                own_cgroups: flags[1],
+                nesting: if flags[2] { Nesting::Open } else { Nesting::Closed },
+                limits: std::array::from_fn(|_| limits.next()),
+                doors,
+            };
+            let mut draft = Draft::default();
+            draft.brief(&brief);
+            let mut blueprint = Blueprint::new(&draft.bytes, &[7, 8, 9]);
+            let read = blueprint.brief();
+            prop_assert_eq!(read.as_ref(), Some(&brief));
+            prop_assert_eq!(blueprint.doors(&brief), Some(&[7, 8, 9][..doors]));
+            prop_assert!(blueprint.is_done());
+        }
+
+        #[test]
+        fn steps_are_read_as_they_were_written(steps in proptest::collection::vec(step(), 0..20)) {
+            let mut draft = Draft::default();
+            draft.steps(&steps);
             let trees: Vec<RawFd> = draft.trees.iter().map(|tree| tree.as_raw_fd()).collect();
             let mut blueprint = Blueprint::new(&draft.bytes, &trees);
-            prop_assert_eq!(blueprint.arguments(), Some(arguments.len()));
-            for argument in &arguments {
-                prop_assert_eq!(blueprint.argument(), Some(argument.as_c_str()));
-            }
             for step in &steps {
                 prop_assert_eq!(blueprint.step(), Some(step.laid()));
             }
@@ -250,11 +239,11 @@ mod tests {
 
         #[test]
         fn bytes_that_are_cut_short_are_no_blueprint(steps in proptest::collection::vec(step(), 1..4), cut in 1usize..8) {
-            let mut draft = Draft::new(&[], &steps);
+            let mut draft = Draft::default();
+            draft.steps(&steps);
             let trees: Vec<RawFd> = draft.trees.iter().map(|tree| tree.as_raw_fd()).collect();
             draft.bytes.truncate(draft.bytes.len() - cut);
             let mut blueprint = Blueprint::new(&draft.bytes, &trees);
-            blueprint.arguments().unwrap();
             let read = std::iter::from_fn(|| blueprint.step()).count();
             prop_assert!(read < steps.len());
         }

@@ -1,23 +1,24 @@
 //! The process after clone: builds the walls around itself from the inside, step by step, and becomes init.
-//! Only raw system calls on data planned before: another thread of the caller may have held any lock.
+//! Only raw system calls on memory that was there before: another thread of the caller may have held any lock.
 
 mod reading;
 
-use std::os::fd::{AsRawFd as _, RawFd};
+use std::os::fd::RawFd;
 
-use policy::Wall;
+use policy::{Nesting, Wall};
 
-use crate::blueprint::MOST_TREES;
-use crate::cgroup::Cgroup;
-use crate::plan::Plan;
+use crate::blueprint::{Brief, MOST_TREES};
+use crate::filters;
+use crate::root::INIT;
 use crate::seccomp;
 use crate::sys::{self, Errno, Outcome, Pointers};
-use reading::{read_arguments, receive, run_steps, wait};
+use crate::weaken::Weaken;
+use reading::{read_arguments, receive, run_steps};
 
 /// Descriptors that the builder works with, as numbers that both sides of the clone know.
 #[derive(Clone, Copy)]
 pub(crate) struct Ends {
-    /// The parent lets the builder go on by a byte here, and sends the blueprint; end-of-file means that it is gone.
+    /// The parent sends the blueprint here, once the builder has its ids; end-of-file means that it is gone.
     pub(crate) gate: RawFd,
     /// The builder says here where it failed; it closes by itself when init starts.
     pub(crate) status: RawFd,
@@ -53,11 +54,10 @@ macro_rules! phases {
 }
 
 phases! {
-    Cgroup "join the cgroups",
     Namespaces "make the namespaces",
-    Gate "wait for the keeper",
-    Blueprint "read the plan of the root",
     Propagation "cut the mounts off from the host's",
+    Blueprint "read the plan",
+    Cgroup "join the cgroups",
     NewRoot "mount the new root",
     Identity "become the root of the new user namespace",
     Steps "put the new root together",
@@ -91,45 +91,48 @@ impl Failure {
 }
 
 /// Builds and becomes init, or says why not and ends.
-pub(crate) fn run(plan: &Plan, ends: Ends, room: &mut [u8]) -> ! {
-    let Err(failure) = build(plan, ends, room);
+pub(crate) fn run(weaken: &Weaken, ends: Ends, room: &mut [u8]) -> ! {
+    let Err(failure) = build(weaken, ends, room);
     let _ = sys::write(ends.status, &failure.to_bytes());
     sys::exit(1)
 }
 
 /// The one straight line. The order matters and each step says why it stands where it does.
-fn build(plan: &Plan, ends: Ends, room: &mut [u8]) -> Result<std::convert::Infallible, Failure> {
+fn build(weaken: &Weaken, ends: Ends, room: &mut [u8]) -> Result<std::convert::Infallible, Failure> {
     let at = |phase| move |errno: Errno| Failure { phase, step: 0, errno: errno.0 };
-    let keeps = |wall| plan.weaken.keeps(wall);
+    let keeps = |wall| weaken.keeps(wall);
 
+    // What takes long and depends on nothing comes first: the order for this sandbox may still be on its way.
     let _ = sys::set_name(c"agentbox-build");
     sys::set_umask(0).map_err(at(Phase::Namespaces))?;
-    // First of all: the cgroup namespace begins where one stands, and from here on everything is counted.
-    join_cgroups(plan).map_err(at(Phase::Cgroup))?;
-    sys::unshare(namespaces(plan)).map_err(at(Phase::Namespaces))?;
-    // Until the keeper has written the id maps, this process is nobody and could own no file.
-    wait(ends.gate).map_err(at(Phase::Gate))?;
-
+    sys::unshare(namespaces(weaken)).map_err(at(Phase::Namespaces))?;
     // First of all mounts: nothing that follows may reach the host, nor anything of the host's come in.
     sys::mount(c"none", c"/", None, libc::MS_REC | libc::MS_PRIVATE, None).map_err(at(Phase::Propagation))?;
+
+    // Comes when the id maps are written; before, this process is nobody and could own no file.
+    let mut trees = [-1; MOST_TREES];
+    let mut blueprint = receive(ends.gate, room, &mut trees).map_err(at(Phase::Blueprint))?;
+    let malformed = Failure { phase: Phase::Blueprint, step: 0, errno: libc::EBADMSG };
+    let brief = blueprint.brief().ok_or(malformed)?;
+    let arguments = read_arguments(&mut blueprint).map_err(at(Phase::Blueprint))?;
+
+    // Before the cgroup namespace, which begins where one stands, and before anything that is to be counted.
+    let doors = blueprint.doors(&brief).ok_or(malformed)?;
+    join_cgroups(doors, brief.own_cgroups).map_err(at(Phase::Cgroup))?;
+
     let flags = libc::MS_NOSUID | libc::MS_NODEV;
-    sys::mount(c"agentbox", &plan.staging, Some(c"tmpfs"), flags, Some(&plan.root_options))
-        .and_then(|()| sys::change_directory(&plan.staging))
+    sys::mount(c"agentbox", brief.staging, Some(c"tmpfs"), flags, Some(brief.root_options))
+        .and_then(|()| sys::change_directory(brief.staging))
         .map_err(at(Phase::NewRoot))?;
 
     // Only now: the way to the staging directory is open to the keeper's own id alone.
-    become_root(plan).map_err(at(Phase::Identity))?;
+    become_root(&brief).map_err(at(Phase::Identity))?;
     // A change of ids clears the signal, so it comes after. If the keeper died before, the gate tells.
     sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64).map_err(at(Phase::Identity))?;
-
-    // The rest of the plan was made meanwhile.
-    let mut trees = [-1; MOST_TREES];
-    let mut blueprint = receive(ends.gate, room, &mut trees).map_err(at(Phase::Blueprint))?;
-    let arguments = read_arguments(&mut blueprint).map_err(at(Phase::Blueprint))?;
     run_steps(&mut blueprint)?;
 
     if keeps(Wall::UtsNamespace) {
-        sys::set_host_name(&plan.host_name).map_err(at(Phase::Name))?;
+        sys::set_host_name(brief.host_name).map_err(at(Phase::Name))?;
     }
     if keeps(Wall::NetNamespace) {
         sys::raise_loopback().map_err(at(Phase::Loopback))?;
@@ -143,52 +146,51 @@ fn build(plan: &Plan, ends: Ends, room: &mut [u8]) -> Result<std::convert::Infal
     let sealed = libc::MS_REMOUNT | libc::MS_BIND | libc::MS_RDONLY | flags;
     sys::mount(c"none", c"/", None, sealed, None).map_err(at(Phase::Seal))?;
 
-    for (resource, value) in &plan.limits {
+    for (resource, value) in brief.limits.iter().flatten() {
         sys::lower_limit(*resource, *value).map_err(at(Phase::Limits))?;
     }
-    drop_privileges(plan).map_err(at(Phase::Privileges))?;
+    drop_privileges(&brief, weaken).map_err(at(Phase::Privileges))?;
     sys::unblock_signals().map_err(at(Phase::Privileges))?;
-    let status = arrange_descriptors(plan, ends).map_err(at(Phase::Descriptors))?;
+    let status = arrange_descriptors(weaken, ends).map_err(at(Phase::Descriptors))?;
 
     // The status has another number from here on.
-    let failure = become_init(plan, &arguments);
+    let failure = become_init(weaken, brief.nesting, &arguments);
     let _ = sys::write(status, &failure.to_bytes());
     sys::exit(1)
 }
 
 /// The filter comes last, as it forbids most of the above. Everything inside inherits it, init included.
-fn become_init(plan: &Plan, arguments: &Pointers<'_>) -> Failure {
-    if plan.weaken.keeps(Wall::Seccomp)
-        && let Err(errno) = seccomp::install(&plan.filter)
+fn become_init(weaken: &Weaken, nesting: Nesting, arguments: &Pointers<'_>) -> Failure {
+    if weaken.keeps(Wall::Seccomp)
+        && let Err(errno) = seccomp::install(&filters::sandbox(nesting))
     {
         return Failure { phase: Phase::Filter, step: 0, errno };
     }
-    let errno = sys::execute(&plan.init_path, arguments);
+    let errno = sys::execute(INIT, arguments);
     Failure { phase: Phase::Execute, step: 0, errno: errno.0 }
 }
 
 /// Moves itself into the v1 cgroups, by files that the keeper has opened. On v2 it was cloned into its cgroup.
-fn join_cgroups(plan: &Plan) -> Outcome {
-    let mut doors = plan.cgroup.iter().flat_map(Cgroup::doors);
-    doors.try_for_each(|door| sys::write(door.as_raw_fd(), b"0").map(drop))
+fn join_cgroups(doors: &[RawFd], own: bool) -> Outcome {
+    doors.iter().try_for_each(|door| sys::write(*door, b"0").map(drop))?;
+    if own { sys::unshare(libc::CLONE_NEWCGROUP) } else { Ok(()) }
 }
 
-/// All namespaces that are not made yet.
-fn namespaces(plan: &Plan) -> i32 {
-    let own_cgroups = if plan.own_cgroups { libc::CLONE_NEWCGROUP } else { 0 };
+/// All namespaces that are not made yet, but for the cgroup namespace.
+fn namespaces(weaken: &Weaken) -> i32 {
     let optional = [
         (Wall::NetNamespace, libc::CLONE_NEWNET),
         (Wall::IpcNamespace, libc::CLONE_NEWIPC),
         (Wall::UtsNamespace, libc::CLONE_NEWUTS),
     ];
-    let kept = optional.iter().filter(|(wall, _)| plan.weaken.keeps(*wall));
-    kept.fold(libc::CLONE_NEWNS | own_cgroups, |flags, (_, flag)| flags | flag)
+    let kept = optional.iter().filter(|(wall, _)| weaken.keeps(*wall));
+    kept.fold(libc::CLONE_NEWNS, |flags, (_, flag)| flags | flag)
 }
 
 /// With a range of ids: root of the namespace, so that the agent owns nothing it is not given. With one id
 /// there is nobody else to be.
-fn become_root(plan: &Plan) -> Outcome {
-    if !plan.ids.has_root() {
+fn become_root(brief: &Brief<'_>) -> Outcome {
+    if !brief.has_root {
         return Ok(());
     }
     sys::set_groups(&[])?;
@@ -205,9 +207,9 @@ const CAP_SETUID: u32 = 7;
 const CAP_SETPCAP: u32 = 8;
 const LAST_CAPABILITY: u32 = 63;
 
-fn drop_privileges(plan: &Plan) -> Outcome {
-    let kept = if plan.ids.has_root() { INIT_CAPABILITIES } else { 0 };
-    if plan.weaken.keeps(Wall::Capabilities) {
+fn drop_privileges(brief: &Brief<'_>, weaken: &Weaken) -> Outcome {
+    let kept = if brief.has_root { INIT_CAPABILITIES } else { 0 };
+    if weaken.keeps(Wall::Capabilities) {
         for capability in (0..=LAST_CAPABILITY).filter(|capability| kept & (1 << capability) == 0) {
             match sys::prctl(libc::PR_CAPBSET_DROP, u64::from(capability)) {
                 Ok(_) => {}
@@ -220,14 +222,14 @@ fn drop_privileges(plan: &Plan) -> Outcome {
     } else {
         sys::keep_capabilities();
     }
-    if plan.weaken.keeps(Wall::NoNewPrivileges) {
+    if weaken.keeps(Wall::NoNewPrivileges) {
         sys::prctl(libc::PR_SET_NO_NEW_PRIVS, 1)?;
     }
     Ok(())
 }
 
 /// The channel to 0 and 1, the log to 2, the status to 3 until exec, and nothing else.
-fn arrange_descriptors(plan: &Plan, ends: Ends) -> Result<RawFd, Errno> {
+fn arrange_descriptors(weaken: &Weaken, ends: Ends) -> Result<RawFd, Errno> {
     const ABOVE: RawFd = 10;
     const STATUS: RawFd = 3;
     let channel = sys::duplicate_above(ends.channel, ABOVE)?;
@@ -238,7 +240,7 @@ fn arrange_descriptors(plan: &Plan, ends: Ends) -> Result<RawFd, Errno> {
     sys::duplicate_onto(log, 2)?;
     sys::duplicate_onto(status, STATUS)?;
     sys::close_on_exec(STATUS)?;
-    if plan.weaken.keeps(Wall::Descriptors) {
+    if weaken.keeps(Wall::Descriptors) {
         sys::close_from(STATUS + 1)?;
     }
     Ok(STATUS)

@@ -48,7 +48,7 @@ pub struct SubordinateRange {
 
 /// The ids that the caller may map beside its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Subordinates {
+pub enum Subordinates {
     /// A range of each kind.
     Given {
         /// Of user ids.
@@ -64,7 +64,8 @@ pub(crate) enum Subordinates {
 
 impl Subordinates {
     /// Looks them up.
-    pub(crate) fn find() -> Self {
+    #[must_use]
+    pub fn find() -> Self {
         if geteuid().is_root() {
             return Self::NoRange;
         }
@@ -78,6 +79,16 @@ impl Subordinates {
         match (uids, gids) {
             (Some(uids), Some(gids)) => Self::Given { uids, gids },
             _ => Self::NoRange,
+        }
+    }
+
+    /// The map of every sandbox of an ordinary user's; root's have each their own.
+    #[must_use]
+    pub fn map_of_all(self) -> Option<IdMap> {
+        match self {
+            _ if geteuid().is_root() => None,
+            Self::Given { uids, gids } => Some(IdMap::Subordinate { uids, gids }),
+            Self::NoHelper | Self::NoRange => Some(IdMap::Single),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Clones the builder and brings it through its gate: id maps, the plan of its root, and the word whether it went well.
+//! Clones the builder and brings it through its gate: id maps, the plan, and the word whether it went well.
 
 use std::io::{self, IoSlice, Read as _};
 use std::mem::MaybeUninit;
@@ -12,10 +12,13 @@ use rustix::pipe::{PipeFlags, pipe_with};
 
 use crate::blueprint::{self, Draft, MOST_ARGUMENTS, MOST_TREES};
 use crate::builder::{self, Ends, Failure, Phase};
+use crate::cgroup::Cgroup;
 use crate::error::JailError;
 use crate::helper::Helper;
+use crate::ids::IdMap;
 use crate::plan::{Plan, Rooted};
 use crate::sys::{self, Cloned, Room};
+use crate::weaken::Weaken;
 
 /// What init is connected to.
 pub struct Streams<'caller> {
@@ -36,9 +39,9 @@ pub struct Jailed {
     helpers: Vec<Helper>,
 }
 
-/// Clones the builder; it begins at once, waits at its gate for [`Jailed::map_ids`] and then for
-/// [`Jailed::build`].
-pub fn launch(plan: &Plan, streams: &Streams<'_>) -> Result<Jailed, JailError> {
+/// Clones the builder, into its cgroup where that is on v2; it begins at once and waits at its gate for
+/// [`Jailed::map_ids`] and [`Jailed::build`].
+pub fn launch(weaken: &Weaken, cgroup: Option<&Cgroup>, streams: &Streams<'_>) -> Result<Jailed, JailError> {
     let (gate, gate_inner) = UnixStream::pair().map_err(JailError::Namespaces)?;
     let (status, status_inner) =
         pipe_with(PipeFlags::CLOEXEC).map_err(|errno| JailError::Namespaces(errno.into()))?;
@@ -50,12 +53,12 @@ pub fn launch(plan: &Plan, streams: &Streams<'_>) -> Result<Jailed, JailError> {
         channel: streams.channel.as_raw_fd(),
         log: streams.log.as_raw_fd(),
     };
-    let entrance = plan.cgroup.as_ref().and_then(|cgroup| cgroup.entrance());
-    match sys::clone_into(first_namespaces(plan), entrance).map_err(|e| JailError::Namespaces(e.into()))? {
+    let entrance = cgroup.and_then(Cgroup::entrance);
+    match sys::clone_into(first_namespaces(weaken), entrance).map_err(|e| JailError::Namespaces(e.into()))? {
         Cloned::Child => {
             // Our copy of the gate's outer end would keep end-of-file away when the keeper dies.
             let _ = sys::close(gate.as_raw_fd());
-            builder::run(plan, ends, room.bytes())
+            builder::run(weaken, ends, room.bytes())
         }
         Cloned::Parent { pid, pidfd } => Ok(Jailed { pid, pidfd, status, gate, helpers: Vec::new() }),
     }
@@ -63,37 +66,26 @@ pub fn launch(plan: &Plan, streams: &Streams<'_>) -> Result<Jailed, JailError> {
 
 /// The namespaces that only a clone can make. The builder makes the others itself, as that takes time which the
 /// keeper has better use for.
-fn first_namespaces(plan: &Plan) -> u64 {
-    let pid = if plan.weaken.keeps(Wall::PidNamespace) { libc::CLONE_NEWPID } else { 0 };
+fn first_namespaces(weaken: &Weaken) -> u64 {
+    let pid = if weaken.keeps(Wall::PidNamespace) { libc::CLONE_NEWPID } else { 0 };
     (libc::CLONE_NEWUSER | pid) as u32 as u64
 }
 
 impl Jailed {
     /// Gives the builder its ids, or starts helpers that do.
-    pub fn map_ids(&mut self, plan: &Plan) -> Result<(), JailError> {
-        self.helpers = plan.ids.write(self.pid)?;
-        if self.helpers.is_empty() {
-            self.open_gate();
-        }
+    pub fn map_ids(&mut self, ids: &IdMap) -> Result<(), JailError> {
+        self.helpers = ids.write(self.pid)?;
         Ok(())
     }
 
-    fn open_gate(&self) {
-        // If the builder is gone, its status says why.
-        let _ = send(&self.gate, b"g", SendFlags::NOSIGNAL);
-    }
-
-    /// Waits until the builder has its ids and gives it the plan of its root; it goes on to the end.
-    pub fn build(&mut self, root: &Rooted) -> Result<(), JailError> {
-        if !self.helpers.is_empty() {
-            self.helpers.drain(..).try_for_each(Helper::finish)?;
-            self.open_gate();
-        }
-        let Draft { bytes, trees } = Draft::new(&root.init_arguments, &root.steps);
+    /// Waits until the builder has its ids and gives it the plan; it goes on to the end.
+    pub fn build(&mut self, plan: &Plan, root: &Rooted) -> Result<(), JailError> {
+        let Draft { bytes, trees } = Draft::new(plan, root);
         let too_many = trees.len() > MOST_TREES || root.init_arguments.len() > MOST_ARGUMENTS;
         if too_many || bytes.len() > blueprint::LARGEST {
             return Err(JailError::TooManyMounts);
         }
+        self.helpers.drain(..).try_for_each(Helper::finish)?;
         // If the builder is gone, its status says why.
         let _ = self.hand_over(&bytes, &trees);
         Ok(())

@@ -31,7 +31,7 @@ pub use cgroup::{Cgroup, Controller, Hierarchies, remove_directories};
 pub use confine::{ConfineError, confine};
 pub use error::{Gap, JailError};
 pub use fork::{Forked, fork};
-pub use ids::{IdMap, SubordinateRange};
+pub use ids::{IdMap, SubordinateRange, Subordinates};
 pub use launch::{Jailed, Streams, launch};
 pub use plan::{Granted, Plan, Rooted, Site};
 pub use probe::{Finding, Ground, Need, Probe};

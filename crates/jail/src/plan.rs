@@ -1,5 +1,5 @@
-//! Everything that the process after clone will need: what it begins with, made before clone, and the steps of the
-//! root, which reach it as bytes ([`crate::blueprint`]). It only carries them out.
+//! Everything that the builder will need. It reaches it as bytes ([`crate::blueprint`]), and the builder only carries
+//! it out.
 
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
@@ -8,10 +8,8 @@ use policy::{Isolation, Nesting, Report, SandboxSpec, State, Wall, WallReport};
 
 use crate::cgroup::Cgroup;
 use crate::error::{Gap, JailError};
-use crate::filters;
 use crate::ids::IdMap;
 use crate::root::{self, INIT_PATH, Sources, WRITABLE};
-use crate::seccomp::Program;
 use crate::step::{Step, host_path};
 use crate::survey::Survey;
 use crate::sys;
@@ -36,7 +34,7 @@ pub struct Site<'host> {
     pub own: &'host [&'host Path],
 }
 
-/// The walls of one sandbox, but for its root: what the builder knows from the beginning.
+/// The walls of one sandbox, but for its root.
 pub struct Plan {
     pub(crate) ids: IdMap,
     pub(crate) staging: CString,
@@ -45,8 +43,7 @@ pub struct Plan {
     pub(crate) own_cgroups: bool,
     pub(crate) host_name: Vec<u8>,
     pub(crate) limits: Vec<(u32, u64)>,
-    pub(crate) filter: Program,
-    pub(crate) init_path: CString,
+    pub(crate) nesting: Nesting,
     pub(crate) cgroup: Option<Cgroup>,
     pub(crate) weaken: Weaken,
     report: Report,
@@ -81,8 +78,7 @@ impl Plan {
             own_cgroups,
             host_name: root::host_name(spec).into_bytes(),
             limits: resource_limits(spec, &report),
-            filter: filters::sandbox(spec.nesting),
-            init_path: host_path(Path::new(INIT_PATH))?,
+            nesting: spec.nesting,
             ids,
             cgroup,
             weaken,

@@ -22,11 +22,11 @@ pub struct Survey {
 impl Survey {
     /// Looks at the machine.
     #[must_use]
-    pub fn take() -> Self {
+    pub fn take(subordinates: Subordinates) -> Self {
         Self {
             landlock: sys::landlock_version(),
             has_cgroup_namespaces: has_cgroup_namespaces(),
-            subordinates: Subordinates::find(),
+            subordinates,
             hierarchies: Hierarchies::read().map_err(|error| format!("cannot read the cgroups: {error}")),
         }
     }

@@ -37,8 +37,18 @@ macro_rules! raw {
 }
 
 mod arrival;
+mod mounts;
+mod privileges;
 
 pub(crate) use arrival::{Pointers, Room, execute, receive};
+pub(crate) use mounts::{
+    MountAttributes, attach_tree, clone_tree, mount, set_mount_attributes, set_tree_attributes,
+    unmount_detached,
+};
+pub(crate) use privileges::{
+    LIMIT_CORE, LIMIT_FILES, LIMIT_PROCESSES, keep_capabilities, lower_limit, prctl, set_capabilities,
+    set_group, set_groups, set_name, set_user,
+};
 
 const AT_HERE: libc::c_long = libc::AT_FDCWD as libc::c_long;
 const NULL: *const libc::c_void = std::ptr::null();
@@ -173,125 +183,8 @@ pub(crate) fn pivot_root(new: &CStr, old: &CStr) -> Outcome {
     raw!(libc::SYS_pivot_root, new.as_ptr(), old.as_ptr()).map(drop)
 }
 
-pub(crate) fn mount(
-    source: &CStr,
-    target: &CStr,
-    kind: Option<&CStr>,
-    flags: u64,
-    options: Option<&CStr>,
-) -> Outcome {
-    let kind = kind.map_or(std::ptr::null(), CStr::as_ptr);
-    let options = options.map_or(NULL, |options| options.as_ptr().cast());
-    raw!(libc::SYS_mount, source.as_ptr(), target.as_ptr(), kind, flags, options).map(drop)
-}
-
-pub(crate) fn unmount_detached(path: &CStr) -> Outcome {
-    raw!(libc::SYS_umount2, path.as_ptr(), libc::MNT_DETACH).map(drop)
-}
-
-/// A private copy of the mounts at `path`, attached nowhere yet.
-pub(crate) fn clone_tree(path: &CStr) -> Outcome<RawFd> {
-    const OPEN_TREE_CLONE: libc::c_long = 1;
-    let flags = OPEN_TREE_CLONE
-        | libc::c_long::from(libc::O_CLOEXEC)
-        | libc::c_long::from(libc::AT_RECURSIVE)
-        | libc::c_long::from(libc::AT_NO_AUTOMOUNT);
-    raw!(libc::SYS_open_tree, AT_HERE, path.as_ptr(), flags).map(|fd| fd as RawFd)
-}
-
-/// The attributes of a mount and of all mounts below it, as the kernel lays them out.
-#[repr(C)]
-#[derive(Clone, Copy, Default)]
-pub(crate) struct MountAttributes {
-    pub(crate) set: u64,
-    pub(crate) clear: u64,
-    pub(crate) propagation: u64,
-    pub(crate) user_namespace: u64,
-}
-
-pub(crate) fn set_tree_attributes(tree: RawFd, attributes: &MountAttributes) -> Outcome {
-    let flags = libc::c_long::from(libc::AT_EMPTY_PATH) | libc::c_long::from(libc::AT_RECURSIVE);
-    let size = size_of::<MountAttributes>();
-    raw!(libc::SYS_mount_setattr, tree, c"".as_ptr(), flags, &raw const *attributes, size).map(drop)
-}
-
-/// The same for the mounts at `path` and below.
-pub(crate) fn set_mount_attributes(path: &CStr, attributes: &MountAttributes) -> Outcome {
-    let size = size_of::<MountAttributes>();
-    let flags = libc::c_long::from(libc::AT_RECURSIVE);
-    raw!(libc::SYS_mount_setattr, AT_HERE, path.as_ptr(), flags, &raw const *attributes, size).map(drop)
-}
-
-/// Attaches a detached tree at `path`.
-pub(crate) fn attach_tree(tree: RawFd, path: &CStr) -> Outcome {
-    const MOVE_MOUNT_F_EMPTY_PATH: libc::c_long = 4;
-    raw!(libc::SYS_move_mount, tree, c"".as_ptr(), AT_HERE, path.as_ptr(), MOVE_MOUNT_F_EMPTY_PATH).map(drop)
-}
-
 pub(crate) fn set_host_name(name: &[u8]) -> Outcome {
     raw!(libc::SYS_sethostname, name.as_ptr(), name.len()).map(drop)
-}
-
-pub(crate) fn set_groups(groups: &[u32]) -> Outcome {
-    raw!(libc::SYS_setgroups, groups.len(), groups.as_ptr()).map(drop)
-}
-
-pub(crate) fn set_group(gid: u32) -> Outcome {
-    raw!(libc::SYS_setresgid, gid, gid, gid).map(drop)
-}
-
-pub(crate) fn set_user(uid: u32) -> Outcome {
-    raw!(libc::SYS_setresuid, uid, uid, uid).map(drop)
-}
-
-pub(crate) fn prctl(option: i32, argument: u64) -> Outcome<i64> {
-    raw!(libc::SYS_prctl, option, argument, 0u64, 0u64, 0u64)
-}
-
-/// The name by which process lists show the calling thread.
-pub(crate) fn set_name(name: &CStr) -> Outcome {
-    prctl(libc::PR_SET_NAME, name.as_ptr() as u64).map(drop)
-}
-
-/// Sets the permitted, effective and inheritable sets of the calling thread.
-pub(crate) fn set_capabilities(kept: u64) -> Outcome {
-    const VERSION_3: u32 = 0x2008_0522;
-    let header: [u32; 2] = [VERSION_3, 0];
-    let (low, high) = (kept as u32, (kept >> 32) as u32);
-    // Effective, permitted and inheritable, for the low and then the high half; nothing is inheritable.
-    let data: [u32; 6] = [low, low, 0, high, high, 0];
-    raw!(libc::SYS_capset, header.as_ptr(), data.as_ptr()).map(drop)
-}
-
-/// For the negative controls: every capability survives the next exec, whoever runs it.
-#[cfg(feature = "weaken")]
-pub(crate) fn keep_capabilities() {
-    const VERSION_3: u32 = 0x2008_0522;
-    let header: [u32; 2] = [VERSION_3, 0];
-    let mut data = [0u32; 6];
-    let _ = raw!(libc::SYS_capget, header.as_ptr(), data.as_mut_ptr());
-    (data[2], data[5]) = (data[1], data[4]);
-    let _ = raw!(libc::SYS_capset, header.as_ptr(), data.as_ptr());
-    for capability in 0..64u64 {
-        let _ =
-            raw!(libc::SYS_prctl, libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_RAISE, capability, 0u64, 0u64);
-    }
-}
-
-#[cfg(not(feature = "weaken"))]
-pub(crate) const fn keep_capabilities() {}
-
-// Resource limits by the kernel's own numbers: the constants of C libraries differ in their type.
-pub(crate) const LIMIT_CORE: u32 = 4;
-pub(crate) const LIMIT_PROCESSES: u32 = 6;
-pub(crate) const LIMIT_FILES: u32 = 7;
-
-/// Sets a resource limit, hard and soft, to at most `value`; a limit that is lower already stays.
-pub(crate) fn lower_limit(resource: u32, value: u64) -> Outcome {
-    let mut now = [0u64; 2];
-    raw!(libc::SYS_prlimit64, 0, resource, NULL, now.as_mut_ptr())?;
-    let lowered = [value.min(now[1]), value.min(now[1])];
-    raw!(libc::SYS_prlimit64, 0, resource, lowered.as_ptr(), NULL).map(drop)
 }
 
 /// Brings the loopback device of the current network namespace up.

@@ -14,12 +14,12 @@ use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
 use handover::{Bequest, KeeperEvent, KeeperOrder};
-use jail::Survey;
+use jail::{Subordinates, Survey};
 
 use clean::Remains;
 pub use clean::{CGROUPS_FILE, clean};
 use error::KeeperError;
-use sandbox::Sandbox;
+use sandbox::{Begun, Sandbox};
 use supervisor::Supervise;
 
 /// The keeper's whole life: its stdin is a socket to the engine, over which the order comes. `supervise` is what
@@ -42,10 +42,24 @@ pub fn main(supervise: fn(Bequest) -> i32) -> ExitCode {
 /// The straight line: order, walls, wait, clean up, tell.
 fn keep(engine: &UnixStream, supervise: Supervise) -> Result<(), KeeperError> {
     // Done while the order is still on its way.
-    let survey = Survey::take();
-    let (order, [lock, client]) = handover::receive::<KeeperOrder, 2>(engine)?;
+    let begun = Begun::early();
+    let subordinates = Subordinates::find();
+    let begun = match (begun, subordinates.map_of_all()) {
+        (Some(Ok(begun)), Some(ids)) => Some(begun.with_ids(&ids)),
+        (begun, _) => begun,
+    };
+    let survey = Survey::take(subordinates);
+    let (order, [lock, client]) = match handover::receive::<KeeperOrder, 2>(engine) {
+        Ok(received) => received,
+        Err(error) => {
+            if let Some(Ok(begun)) = begun {
+                begun.abandon();
+            }
+            return Err(error.into());
+        }
+    };
     let mut remains = Remains::new(order.runtime.clone(), lock);
-    let (told, supervisor) = match Sandbox::start(&order, &survey, client, supervise) {
+    let (told, supervisor) = match Sandbox::start(&order, &survey, begun, client, supervise) {
         Ok(sandbox) => {
             let (watched, supervisor) = watch::watch(sandbox, engine, &mut remains);
             (watched, Some(supervisor))

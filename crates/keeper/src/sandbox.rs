@@ -1,4 +1,5 @@
-//! A sandbox that is being started: its cgroups, ids and plan, the cloned builder and the supervisor.
+//! A sandbox that is being started: its builder, which may begin before the order has come, its cgroups, ids and plan,
+//! and the supervisor.
 
 use std::fs;
 use std::io::Write as _;
@@ -7,12 +8,52 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 
 use handover::KeeperOrder;
-use jail::{Cgroup, Granted, Jailed, Plan, Rooted, Site, Streams, Survey, Weaken};
+use jail::{Cgroup, Granted, IdMap, Jailed, Plan, Rooted, Site, Streams, Survey, Weaken};
 use policy::{Report, Wall};
 
 use crate::clean::CGROUPS_FILE;
 use crate::error::KeeperError;
 use crate::supervisor::{Supervise, Supervisor};
+
+/// A builder on its way, and the channel to what it will become.
+pub(crate) struct Begun {
+    jailed: Jailed,
+    channel: UnixStream,
+    has_ids: bool,
+}
+
+impl Begun {
+    /// Clones the builder before there is an order, unless the order decides what it is cloned into: its namespaces are
+    /// the same for every order and take long.
+    pub(crate) fn early() -> Option<Result<Self, KeeperError>> {
+        (!Cgroup::are_entered_by_clone()).then(|| Self::now(None))
+    }
+
+    fn now(cgroup: Option<&Cgroup>) -> Result<Self, KeeperError> {
+        let (channel, inner) = UnixStream::pair().map_err(KeeperError::Watch)?;
+        // Init has nothing to say but its exit code; what is on its stderr could come from anywhere.
+        let log = fs::File::options().write(true).open("/dev/null").map_err(KeeperError::Watch)?;
+        let streams = Streams { channel: inner.as_fd(), log: log.as_fd() };
+        Ok(Self { jailed: jail::launch(&weakened(), cgroup, &streams)?, channel, has_ids: false })
+    }
+
+    /// The same with its ids, which are given once.
+    pub(crate) fn with_ids(mut self, ids: &IdMap) -> Result<Self, KeeperError> {
+        if !self.has_ids
+            && let Err(error) = self.jailed.map_ids(ids)
+        {
+            self.abandon();
+            return Err(error.into());
+        }
+        self.has_ids = true;
+        Ok(self)
+    }
+
+    /// Ends a builder that is not needed.
+    pub(crate) fn abandon(self) {
+        self.jailed.destroy();
+    }
+}
 
 pub(crate) struct Sandbox {
     pub(crate) plan: Plan,
@@ -26,22 +67,41 @@ impl Sandbox {
     pub(crate) fn start(
         order: &KeeperOrder,
         survey: &Survey,
+        begun: Option<Result<Begun, KeeperError>>,
         client: OwnedFd,
         supervise: Supervise,
     ) -> Result<Self, KeeperError> {
         let own: Vec<&Path> = order.own.iter().map(AsRef::as_ref).collect();
         let site =
             Site { init: &order.init, staging: &order.runtime, home: order.home.as_deref(), own: &own };
-        let plan = plan(order, &site, survey, weakened())?;
-        let (channel, inner) = UnixStream::pair().map_err(KeeperError::Watch)?;
-        // Init has nothing to say but its exit code; what is on its stderr could come from anywhere.
-        let log = fs::File::options().write(true).open("/dev/null").map_err(KeeperError::Watch)?;
-
+        let plan = match plan(order, &site, survey, weakened()) {
+            Ok(plan) => plan,
+            Err(error) => {
+                if let Some(Ok(begun)) = begun {
+                    begun.abandon();
+                }
+                return Err(error);
+            }
+        };
+        let begun = match begun {
+            // Nobody stands outside of the cgroup that was made for it.
+            Some(Ok(begun)) if plan.cgroup().is_some_and(Cgroup::is_entered_by_clone) => {
+                begun.abandon();
+                None
+            }
+            begun => begun,
+        };
+        let begun = begun.unwrap_or_else(|| Begun::now(plan.cgroup()));
+        let Begun { mut jailed, channel, .. } = match begun.and_then(|begun| begun.with_ids(plan.ids())) {
+            Ok(begun) => begun,
+            Err(error) => {
+                remove_cgroup(&plan);
+                return Err(error);
+            }
+        };
         // The builder works on the other processor while this one goes on.
-        let mut jailed = jail::launch(&plan, &Streams { channel: inner.as_fd(), log: log.as_fd() })?;
-        let started = jailed.map_ids(&plan).and_then(|()| {
-            let root = plan.root(&order.spec, &site)?;
-            jailed.build(&root)?;
+        let started = plan.root(&order.spec, &site).and_then(|root| {
+            jailed.build(&plan, &root)?;
             Ok(root)
         });
         let started = started.map_err(KeeperError::from).and_then(|root| {

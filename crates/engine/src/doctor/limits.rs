@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, ExitCode};
 
-use jail::{Controller, Hierarchies, Survey};
+use jail::{Controller, Hierarchies, Subordinates, Survey};
 use policy::{Limits, Report, SandboxId, State, Wall};
 
 use super::surroundings::Surroundings;
@@ -82,7 +82,7 @@ fn set_limits() -> Result<Report, String> {
     let mut bytes = [0; 12];
     rustix::rand::getrandom(&mut bytes, rustix::rand::GetRandomFlags::empty())
         .map_err(|errno| format!("no random name: {errno}"))?;
-    let mut cgroup = Survey::take().find_cgroup(&SandboxId::from_random(bytes))?;
+    let mut cgroup = Survey::take(Subordinates::find()).find_cgroup(&SandboxId::from_random(bytes))?;
     let mut report = Report::default();
     let made = cgroup.create(&Limits::default(), &mut report);
     let removed = cgroup.remove().map_err(|error| format!("a cgroup could not be removed: {error}"));

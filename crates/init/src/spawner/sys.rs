@@ -7,8 +7,6 @@
 
 #![expect(unsafe_code, reason = "clone, and raw system calls in the new process")]
 
-mod call;
-
 use std::convert::Infallible;
 use std::ffi::{CString, c_int, c_void};
 use std::io;
@@ -16,14 +14,13 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 use rustix::process::{getgid, getuid};
+use syscalls::{Sysno, syscall5};
 use wire::Step;
 
 use super::{Failure, Memory};
 use crate::ends::Ends;
 use crate::plan::Plan;
 use crate::weaken::{Wall, Weaken};
-
-use call::{address, call};
 
 /// A report is two numbers: the step and the error.
 pub(super) const REPORT_LENGTH: usize = 2 * size_of::<i32>();
@@ -94,10 +91,10 @@ impl Launch {
     /// descriptors before anything that could block, capabilities while it still has the one to drop them with,
     /// the working directory as the user that will be in it.
     fn become_program(&self) -> Result<Infallible, Failure> {
-        call(libc::SYS_setsid, [0; 5]).map_err(at(Step::Fork))?;
+        call(Sysno::setsid, [0; 5]).map_err(at(Step::Fork))?;
         self.take_descriptors().map_err(at(Step::Streams))?;
         if self.terminal {
-            call(libc::SYS_ioctl, [0, libc::TIOCSCTTY as usize, 0, 0, 0]).map_err(at(Step::Streams))?;
+            call(Sysno::ioctl, [0, libc::TIOCSCTTY as usize, 0, 0, 0]).map_err(at(Step::Streams))?;
         }
         reset_signal(libc::SIGPIPE).map_err(at(Step::Fork))?;
         if self.weaken.keeps(Wall::Capabilities) {
@@ -106,8 +103,7 @@ impl Launch {
         } else {
             self.become_user_with_capabilities().map_err(at(Step::User))?;
         }
-        call(libc::SYS_chdir, [address(self.plan.workdir.as_ptr()), 0, 0, 0, 0])
-            .map_err(at(Step::Workdir))?;
+        call(Sysno::chdir, [address(self.plan.workdir.as_ptr()), 0, 0, 0, 0]).map_err(at(Step::Workdir))?;
         unblock_signals().map_err(at(Step::Fork))?;
         self.execute().map_err(at(Step::Program))
     }
@@ -116,30 +112,30 @@ impl Launch {
     /// start closes. None of the sources is below 3: init has /dev/null there.
     fn take_descriptors(&self) -> Result<(), c_int> {
         for (number, stream) in self.streams.iter().enumerate() {
-            call(libc::SYS_dup3, [*stream as usize, number, 0, 0, 0])?;
+            call(Sysno::dup3, [*stream as usize, number, 0, 0, 0])?;
         }
         if !self.weaken.keeps(Wall::Descriptors) {
             return Ok(());
         }
         let report = self.report as usize;
         if report > FIRST_CLOSED {
-            call(libc::SYS_close_range, [FIRST_CLOSED, report - 1, 0, 0, 0])?;
+            call(Sysno::close_range, [FIRST_CLOSED, report - 1, 0, 0, 0])?;
         }
-        call(libc::SYS_close_range, [report + 1, u32::MAX as usize, 0, 0, 0])?;
+        call(Sysno::close_range, [report + 1, u32::MAX as usize, 0, 0, 0])?;
         Ok(())
     }
 
     fn become_user(&self) -> Result<(), c_int> {
         let (uid, gid) = (self.plan.uid, self.plan.gid as usize);
-        match call(libc::SYS_setgroups, [1, address(&self.plan.gid), 0, 0, 0]) {
+        match call(Sysno::setgroups, [1, address(&self.plan.gid), 0, 0, 0]) {
             // A user namespace with one id forbids it; then there is no other user to become either.
             Err(libc::EPERM) if !self.other_user => {}
             Err(errno) => return Err(errno),
             Ok(_) => {}
         }
-        call(libc::SYS_setresgid, [gid, gid, gid, 0, 0])?;
+        call(Sysno::setresgid, [gid, gid, gid, 0, 0])?;
         let uid = uid as usize;
-        call(libc::SYS_setresuid, [uid, uid, uid, 0, 0])?;
+        call(Sysno::setresuid, [uid, uid, uid, 0, 0])?;
         Ok(())
     }
 
@@ -147,15 +143,15 @@ impl Launch {
     #[cfg(feature = "weaken")]
     fn become_user_with_capabilities(&self) -> Result<(), c_int> {
         let prctl = |option: c_int, arguments: [usize; 2]| {
-            call(libc::SYS_prctl, [option as usize, arguments[0], arguments[1], 0, 0])
+            call(Sysno::prctl, [option as usize, arguments[0], arguments[1], 0, 0])
         };
         prctl(libc::PR_SET_KEEPCAPS, [1, 0])?;
         self.become_user()?;
         let header = [CAPABILITY_VERSION, 0];
         let mut sets = [0_u32; 6];
-        call(libc::SYS_capget, [address(&header), (&raw mut sets).expose_provenance(), 0, 0, 0])?;
+        call(Sysno::capget, [address(&header), (&raw mut sets).expose_provenance(), 0, 0, 0])?;
         (sets[0], sets[2], sets[3], sets[5]) = (sets[1], sets[1], sets[4], sets[4]);
-        call(libc::SYS_capset, [address(&header), address(&sets), 0, 0, 0])?;
+        call(Sysno::capset, [address(&header), address(&sets), 0, 0, 0])?;
         for capability in 0..u64::BITS as usize {
             let _ = prctl(libc::PR_CAP_AMBIENT, [libc::PR_CAP_AMBIENT_RAISE as usize, capability]);
         }
@@ -178,7 +174,7 @@ impl Launch {
                 0,
                 0,
             ];
-            match call(libc::SYS_execve, files) {
+            match call(Sysno::execve, files) {
                 Err(libc::ENOENT | libc::ENOTDIR) => {}
                 Err(libc::EACCES) => reason = libc::EACCES,
                 Err(errno) => return Err(errno),
@@ -191,9 +187,9 @@ impl Launch {
     /// Reports the failure and ends the process.
     fn give_up(&self, failure: Failure) -> ! {
         let report = [failure.step as i32, failure.errno];
-        let _ = call(libc::SYS_write, [self.report as usize, address(&report), REPORT_LENGTH, 0, 0]);
+        let _ = call(Sysno::write, [self.report as usize, address(&report), REPORT_LENGTH, 0, 0]);
         loop {
-            let _ = call(libc::SYS_exit_group, [NOT_STARTED, 0, 0, 0, 0]);
+            let _ = call(Sysno::exit_group, [NOT_STARTED, 0, 0, 0, 0]);
         }
     }
 }
@@ -218,6 +214,19 @@ fn addresses(texts: &[CString]) -> Vec<usize> {
     texts.iter().map(|text| address(text.as_ptr())).chain([0]).collect()
 }
 
+/// A pointer as the kernel takes it. That the memory behind it is read is thereby known to the compiler.
+fn address<T>(pointer: *const T) -> usize {
+    pointer.expose_provenance()
+}
+
+/// A raw system call; the error is its number. Not libc's wrappers: they leave their error in errno, which the new
+/// process shares with the thread that made it, and some act on every thread.
+fn call(number: Sysno, [a, b, c, d, e]: [usize; 5]) -> Result<usize, c_int> {
+    // SAFETY: every caller passes the arguments that the call takes, and pointers to live memory of theirs. What
+    // the call does to the process is what this module is for.
+    unsafe { syscall5(number, a, b, c, d, e) }.map_err(|errno| errno.into_raw())
+}
+
 /// Names the step that an error number belongs to.
 fn at(step: Step) -> impl FnOnce(c_int) -> Failure {
     move |errno| Failure { step, errno }
@@ -227,7 +236,7 @@ fn at(step: Step) -> impl FnOnce(c_int) -> Failure {
 fn reset_signal(signal: c_int) -> Result<(), c_int> {
     // The kernel's own struct, on both architectures four words: handler, flags, restorer, mask.
     let default = [0_usize; 4];
-    call(libc::SYS_rt_sigaction, [signal as usize, address(&default), 0, size_of::<u64>(), 0]).map(|_| ())
+    call(Sysno::rt_sigaction, [signal as usize, address(&default), 0, size_of::<u64>(), 0]).map(|_| ())
 }
 
 /// Every signal that init has inherited as ignored does again what it does by default. What has a handler loses it
@@ -236,7 +245,7 @@ pub(super) fn reset_inherited_signals() {
     for signal in (1..=LAST_SIGNAL).filter(|signal| *signal != libc::SIGPIPE) {
         let mut action = [0_usize; 4];
         let read = [signal as usize, 0, (&raw mut action).expose_provenance(), size_of::<u64>(), 0];
-        if call(libc::SYS_rt_sigaction, read).is_ok() && action[0] == libc::SIG_IGN {
+        if call(Sysno::rt_sigaction, read).is_ok() && action[0] == libc::SIG_IGN {
             let _ = reset_signal(signal);
         }
     }
@@ -245,13 +254,13 @@ pub(super) fn reset_inherited_signals() {
 fn unblock_signals() -> Result<(), c_int> {
     let none = 0_u64;
     let arguments = [libc::SIG_SETMASK as usize, address(&none), 0, size_of::<u64>(), 0];
-    call(libc::SYS_rt_sigprocmask, arguments).map(|_| ())
+    call(Sysno::rt_sigprocmask, arguments).map(|_| ())
 }
 
 /// Empties the bounding set of this thread, and thereby of every process that it makes. The thread itself keeps
 /// what it has: the set is what executing a file can give.
 pub(super) fn empty_bounding_set() -> io::Result<()> {
-    let prctl = |option: c_int, capability| call(libc::SYS_prctl, [option as usize, capability, 0, 0, 0]);
+    let prctl = |option: c_int, capability| call(Sysno::prctl, [option as usize, capability, 0, 0, 0]);
     (0..u64::BITS as usize)
         .filter(|capability| prctl(libc::PR_CAPBSET_READ, *capability) == Ok(1))
         .try_for_each(|capability| prctl(libc::PR_CAPBSET_DROP, capability).map(drop))
@@ -262,5 +271,5 @@ pub(super) fn empty_bounding_set() -> io::Result<()> {
 fn drop_capabilities() -> Result<(), c_int> {
     let header = [CAPABILITY_VERSION, 0];
     let none = [0_u32; 6];
-    call(libc::SYS_capset, [address(&header), address(&none), 0, 0, 0]).map(|_| ())
+    call(Sysno::capset, [address(&header), address(&none), 0, 0, 0]).map(|_| ())
 }

@@ -1,15 +1,10 @@
-//! What the builder reads at its gate: the word to go on, and the blueprint of its root, step by step.
+//! What the builder reads at its gate: the blueprint, step by step.
 
 use std::os::fd::RawFd;
 
 use super::{Failure, Phase};
 use crate::blueprint::Blueprint;
 use crate::sys::{self, Errno, Outcome, Pointers};
-
-/// Waits for the parent's byte.
-pub(super) fn wait(gate: RawFd) -> Outcome {
-    more(gate, &mut [0]).map(drop)
-}
 
 /// Receives the blueprint into the room that was made for it before clone.
 pub(super) fn receive<'room>(

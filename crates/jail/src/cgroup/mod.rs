@@ -22,6 +22,8 @@ use unified::Unified;
 
 /// The period over which processor time is limited.
 const PERIOD_MICROSECONDS: u64 = 100_000;
+/// How the kernel knows a file system of cgroups v2.
+const UNIFIED_MAGIC: i64 = 0x6367_7270;
 /// What every directory of ours begins with, so that nothing else is ever removed.
 const PREFIX: &str = "agentbox-";
 
@@ -70,6 +72,19 @@ impl Cgroup {
             Kind::Unified(unified) => unified.create(limits, report),
             Kind::Legacy(legacy) => legacy.create(limits, report),
         }
+    }
+
+    /// Whether the only way into cgroups here is likely to be cloned into one. Quickly answered; what is true is
+    /// known when they were found.
+    #[must_use]
+    pub fn are_entered_by_clone() -> bool {
+        rustix::fs::statfs("/sys/fs/cgroup").is_ok_and(|found| found.f_type == UNIFIED_MAGIC)
+    }
+
+    /// Whether the only way in is to be cloned into it.
+    #[must_use]
+    pub fn is_entered_by_clone(&self) -> bool {
+        matches!(self.kind, Kind::Unified(_))
     }
 
     /// The directory to be cloned into, on v2.

@@ -10,6 +10,7 @@ mod search;
 mod system;
 mod tools;
 
+use std::ffi::CStr;
 use std::path::Path;
 
 use policy::{Root, SandboxSpec, Tools};
@@ -27,6 +28,8 @@ pub use tools::{OwnerTools, tool_environment, tool_path};
 pub const WRITABLE: [&str; 5] = ["/workspace", "/mnt/user-data/outputs", "/home/agent", "/tmp", "/dev/shm"];
 /// Where the file that becomes PID 1 stands inside.
 pub const INIT_PATH: &str = "/.agentbox/init";
+/// The same for the kernel.
+pub(crate) const INIT: &CStr = c"/.agentbox/init";
 
 /// What of the host the plan of a root is made from.
 pub(crate) struct Sources<'host> {

@@ -1,0 +1,134 @@
+//! The keeper's side: a blueprint is written.
+
+use std::ffi::CStr;
+use std::os::fd::{AsFd as _, BorrowedFd};
+
+use policy::Nesting;
+
+use super::{
+    AGAIN, ATTACH, BIND, BUILDER, Brief, DIRECTORY, FILE, FILE_SYSTEM, NO_LIMIT, PLACE, SETTING, SYMLINK,
+};
+use crate::cgroup::Cgroup;
+use crate::plan::{Plan, Rooted};
+use crate::step::{Owner, Step};
+
+/// A blueprint that is being written.
+#[derive(Default)]
+pub(crate) struct Draft<'plan> {
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) trees: Vec<BorrowedFd<'plan>>,
+}
+
+/// The one form that every step is written in: which it is, two numbers, three texts and some bytes.
+#[derive(Default)]
+struct Record<'step> {
+    kind: u8,
+    numbers: [u64; 2],
+    texts: [&'step CStr; 3],
+    bytes: &'step [u8],
+}
+
+impl<'plan> Draft<'plan> {
+    pub(crate) fn new(plan: &'plan Plan, root: &'plan Rooted) -> Self {
+        let mut draft = Self::default();
+        draft.trees.extend(plan.cgroup.iter().flat_map(Cgroup::doors));
+        let mut limits = plan.limits.iter().copied();
+        draft.brief(&Brief {
+            staging: &plan.staging,
+            root_options: &plan.root_options,
+            host_name: &plan.host_name,
+            has_root: plan.ids.has_root(),
+            own_cgroups: plan.own_cgroups,
+            nesting: plan.nesting,
+            limits: std::array::from_fn(|_| limits.next()),
+            doors: draft.trees.len(),
+        });
+        draft.put_number(root.init_arguments.len() as u64);
+        for argument in &root.init_arguments {
+            draft.put_sized(argument.as_bytes_with_nul());
+        }
+        draft.steps(&root.steps);
+        draft
+    }
+
+    pub(super) fn brief(&mut self, brief: &Brief<'_>) {
+        self.put_sized(brief.staging.to_bytes_with_nul());
+        self.put_sized(brief.root_options.to_bytes_with_nul());
+        self.put_sized(brief.host_name);
+        let nested = brief.nesting == Nesting::Open;
+        [brief.has_root, brief.own_cgroups, nested].iter().for_each(|yes| self.put(&[u8::from(*yes)]));
+        for limit in brief.limits {
+            let (resource, value) = limit.unwrap_or((NO_LIMIT, 0));
+            self.put_number(u64::from(resource));
+            self.put_number(value);
+        }
+        self.put_number(brief.doors as u64);
+    }
+
+    pub(super) fn steps(&mut self, steps: &'plan [Step]) {
+        for step in steps {
+            let record = self.record(step);
+            self.put(&[record.kind]);
+            record.numbers.iter().for_each(|number| self.put_number(*number));
+            record.texts.iter().for_each(|text| self.put_sized(text.to_bytes_with_nul()));
+            self.put_sized(record.bytes);
+        }
+    }
+
+    fn put(&mut self, bytes: &[u8]) {
+        self.bytes.extend_from_slice(bytes);
+    }
+
+    fn put_number(&mut self, number: u64) {
+        self.put(&number.to_le_bytes());
+    }
+
+    fn put_sized(&mut self, bytes: &[u8]) {
+        self.put_number(bytes.len() as u64);
+        self.put(bytes);
+    }
+
+    fn record(&mut self, step: &'plan Step) -> Record<'plan> {
+        let record = Record::default();
+        match step {
+            Step::Directory { path, mode, owner } => {
+                let owner = match *owner {
+                    Owner::Builder => BUILDER,
+                    Owner::Agent { uid, gid } => u64::from(uid) << 32 | u64::from(gid),
+                };
+                Record {
+                    kind: DIRECTORY,
+                    numbers: [u64::from(*mode), owner],
+                    texts: [path, c"", c""],
+                    ..record
+                }
+            }
+            Step::Symlink { target, path } => Record { kind: SYMLINK, texts: [path, target, c""], ..record },
+            Step::File { path, contents } => {
+                Record { kind: FILE, texts: [path, c"", c""], bytes: contents, ..record }
+            }
+            Step::Place { path, kind } => {
+                Record { kind: PLACE, numbers: [*kind as u64, 0], texts: [path, c"", c""], ..record }
+            }
+            Step::Bind { source, path, bound } => {
+                Record { kind: BIND, numbers: [*bound as u64, 0], texts: [path, source, c""], ..record }
+            }
+            Step::Attach { tree, path } => {
+                let index = self.trees.len() as u64;
+                self.trees.push(tree.as_fd());
+                Record { kind: ATTACH, numbers: [index, 0], texts: [path, c"", c""], ..record }
+            }
+            Step::Again { source, path, flags } => {
+                Record { kind: AGAIN, numbers: [*flags, 0], texts: [path, source, c""], ..record }
+            }
+            Step::FileSystem { kind, path, flags, options } => {
+                let given = u64::from(options.is_some());
+                let options = options.as_deref().unwrap_or_default();
+                Record { kind: FILE_SYSTEM, numbers: [*flags, given], texts: [path, kind, options], ..record }
+            }
+            Step::Setting { path, value } => {
+                Record { kind: SETTING, texts: [path, c"", c""], bytes: value, ..record }
+            }
+        }
+    }
+}
