@@ -1,12 +1,16 @@
 //! The command line as it is written: one definition for parsing, help, completions and man pages. What it
 //! means is decided in `settings`.
 
+mod sandboxes;
+
 use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, ValueEnum};
 use clap_complete::Shell;
 use policy::{Cpus, Limits, Mount, Pids, SandboxName, SandboxPath, Size, Timeout, User};
+
+pub(crate) use sandboxes::{Create, Exec, Inspect, Logs, Ls, Rm, Start, Stop, Wait};
 
 /// A computer for your agent: runs coding agents and untrusted code in isolated, ephemeral sandboxes.
 #[derive(Debug, Parser)]
@@ -15,6 +19,7 @@ use policy::{Cpus, Limits, Mount, Pids, SandboxName, SandboxPath, Size, Timeout,
 Examples:
   agentbox run -- python3 -c 'print(6 * 7)'     run a command behind the walls
   agentbox run --report -- true                 see which walls this machine gives
+  agentbox create --name box                    a sandbox that stays, for `agentbox exec box -- CMD`
   agentbox doctor                               see what this machine lacks, and how to mend it")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
@@ -23,8 +28,17 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum Subcommand {
-    // These two are described where their options are.
+    // Those with options are described where their options are.
     Run(Box<Run>),
+    Create(Box<Create>),
+    Exec(Box<Exec>),
+    Ls(Ls),
+    Inspect(Inspect),
+    Start(Start),
+    Stop(Stop),
+    Wait(Wait),
+    Logs(Logs),
+    Rm(Rm),
     Doctor(Doctor),
     /// Print the version
     Version,
@@ -59,6 +73,28 @@ pub(crate) struct Run {
     /// The command and its arguments
     #[arg(last = true, value_name = "CMD")]
     pub(crate) command: Vec<OsString>,
+    #[command(flatten)]
+    pub(crate) sandbox: SandboxOptions,
+    /// End the command after this long: SIGTERM, two seconds later SIGKILL
+    #[arg(long, value_name = "TIME")]
+    pub(crate) timeout: Option<Timeout>,
+    /// Give the command a terminal; by itself when stdin and stdout are terminals
+    #[arg(long, short, overrides_with = "no_tty")]
+    pub(crate) tty: bool,
+    /// Give the command pipes, even on a terminal
+    #[arg(long)]
+    pub(crate) no_tty: bool,
+    /// Leave it to itself: print the sandbox's id as soon as the command runs. It stops when the command ends
+    #[arg(long, short)]
+    pub(crate) detach: bool,
+    /// Print each wall on stderr: given or not, why, and how to get it
+    #[arg(long)]
+    pub(crate) report: bool,
+}
+
+/// What a sandbox shall be.
+#[derive(Debug, Args)]
+pub(crate) struct SandboxOptions {
     /// A name for the sandbox, which is also its host name
     #[arg(long)]
     pub(crate) name: Option<SandboxName>,
@@ -98,24 +134,12 @@ pub(crate) struct Run {
     /// What the private directories may hold together
     #[arg(long, value_name = "SIZE", default_value_t = Limits::default().disk)]
     pub(crate) disk: Size,
-    /// End the command after this long: SIGTERM, two seconds later SIGKILL
-    #[arg(long, value_name = "TIME")]
-    pub(crate) timeout: Option<Timeout>,
-    /// Give the command a terminal; by itself when stdin and stdout are terminals
-    #[arg(long, short, overrides_with = "no_tty")]
-    pub(crate) tty: bool,
-    /// Give the command pipes, even on a terminal
-    #[arg(long)]
-    pub(crate) no_tty: bool,
     /// Bring your tool chains along (rustup, nvm, pyenv, …), read-only and without credentials
     #[arg(long)]
     pub(crate) tools: bool,
     /// Let the command make user namespaces, for tools that sandbox themselves
     #[arg(long)]
     pub(crate) nested: bool,
-    /// Print each wall on stderr: given or not, why, and how to get it
-    #[arg(long)]
-    pub(crate) report: bool,
 }
 
 /// See what this machine grants a sandbox, and the command that mends what is missing.

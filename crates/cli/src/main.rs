@@ -2,14 +2,18 @@
 //! from it with one word and nothing else, and what tries limits for `doctor`.
 
 mod arguments;
+mod conversation;
 mod doctor;
+mod exec;
 mod failure;
 mod generate;
 mod outcome;
 mod output;
 mod run;
+mod sandboxes;
 mod settings;
 mod signals;
+mod stay;
 mod stdio;
 mod terminal;
 
@@ -37,7 +41,8 @@ fn main() -> ExitCode {
         _ => {}
     }
     // The keeper starts while the arguments are read; where they are wrong, it ends without an order.
-    let keeper = (word == Some("run") && !asks_for_help()).then(WaitingKeeper::start);
+    let starts = matches!(word, Some("run" | "create"));
+    let keeper = (starts && !asks_for_help()).then(WaitingKeeper::start);
     match Arguments::try_parse() {
         Ok(arguments) => dispatch(arguments, keeper).unwrap_or_else(|failure| failure.print()),
         Err(error) => failure::usage(&error),
@@ -56,6 +61,15 @@ fn dispatch(
 ) -> Result<ExitCode, Failure> {
     match arguments.subcommand {
         Subcommand::Run(run) => run::run(*run, keeper.unwrap_or_else(WaitingKeeper::start)?),
+        Subcommand::Create(create) => stay::create(*create, keeper.unwrap_or_else(WaitingKeeper::start)?),
+        Subcommand::Exec(exec) => exec::exec(*exec),
+        Subcommand::Ls(ls) => sandboxes::ls(&ls),
+        Subcommand::Inspect(inspect) => sandboxes::inspect(&inspect),
+        Subcommand::Start(start) => stay::start(&start),
+        Subcommand::Stop(stop) => sandboxes::stop(&stop),
+        Subcommand::Wait(wait) => sandboxes::wait(&wait),
+        Subcommand::Logs(logs) => exec::logs(&logs),
+        Subcommand::Rm(rm) => sandboxes::rm(&rm),
         Subcommand::Doctor(doctor) => doctor::doctor(&doctor),
         Subcommand::Version => generate::version(),
         Subcommand::Completions { shell } => generate::completions(shell),

@@ -1,12 +1,37 @@
-//! The isolation report on stderr, readable without colour.
+//! What is printed: data on stdout, the isolation report on stderr, both readable without colour.
 
 use std::io::Write as _;
 use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
 
 use policy::{Report, State, WallReport};
 
-use crate::failure::escape;
+use crate::failure::{Failure, escape};
 use crate::settings::Reporting;
+
+/// Prints data. A reader that left, as `head` does, is no failure.
+pub(crate) fn print(text: &str) -> Result<ExitCode, Failure> {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Failure::new("cannot write to stdout").cause(error))
+        }
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}
+
+/// How long ago that was, roughly.
+pub(crate) fn ago(milliseconds: u64) -> String {
+    let then = SystemTime::UNIX_EPOCH + Duration::from_millis(milliseconds);
+    let seconds = SystemTime::now().duration_since(then).unwrap_or_default().as_secs();
+    match seconds {
+        0..60 => format!("{seconds}s ago"),
+        60..3600 => format!("{}m ago", seconds / 60),
+        3600..86400 => format!("{}h ago", seconds / 3600),
+        _ => format!("{}d ago", seconds / 86400),
+    }
+}
 
 /// Prints the report in one write: a line of the command's must not come between.
 pub(crate) fn print_report(report: &Report, covered_sockets: &[PathBuf], reporting: Reporting) {

@@ -1,28 +1,34 @@
 //! `agentbox run`: a sandbox for one command, attached to this terminal or script. The straight line: settings,
 //! start, ask, pump, end, and the command's exit code for our own.
 
-use std::io;
 use std::process::ExitCode;
 
-use engine::{Command, Engine, Events, KeeperEvent, Starting, WaitingKeeper};
+use engine::{Command, Engine, Events, KeeperEvent, Starting, Stay, WaitingKeeper};
 use policy::SandboxSpec;
 use tokio::sync::oneshot;
-use wire::{Ask, Channel, Event, ExecEvent, Exited, Failed, LaneReceiver, Request, Side, VERSION};
+use wire::{Ask, Exec, Request, VERSION};
 
 use crate::arguments::Run;
+use crate::conversation::{Ended, converse};
 use crate::failure::Failure;
 use crate::outcome::{exit_code, not_started, output_broken, signalled};
 use crate::output::print_report;
 use crate::settings::{self, Reporting, Settings};
-use crate::signals::{Signals, tell};
-use crate::stdio::{self, Target};
+use crate::signals::Signals;
+use crate::stay;
 use crate::terminal::RawMode;
 
 pub(crate) fn run(run: Run, keeper: WaitingKeeper) -> Result<ExitCode, Failure> {
     let engine = Engine::open()?;
+    let detach = run.detach;
     let Settings { spec, command, report } = settings::resolve(run, &engine)?;
+    if detach {
+        return stay::run_detached(&engine, keeper, spec, &command, report);
+    }
     // The order goes out first of all; everything else is done while the walls go up.
-    let starting = engine.start(keeper, spec.clone()).inspect_err(|_| drop(engine.reconcile()))?;
+    let starting = engine
+        .start(keeper, spec.clone(), Stay::WithFirstClient)
+        .inspect_err(|_| drop(engine.reconcile()))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
@@ -46,7 +52,7 @@ async fn attach(
     // While the walls go up, what killed keepers left is cleaned up.
     let cleaning = engine.reconcile();
 
-    let exec = command.exec(spec);
+    let exec = Exec { last: true, ..command.exec(spec) };
     if command.terminal.is_some() {
         // The report comes before the command has the screen, and on a terminal that still starts its lines.
         let _ = standing.await;
@@ -90,20 +96,9 @@ async fn attach(
     }
 }
 
-/// How a conversation ended.
-enum Ended {
-    Exited(Exited),
-    Failed(Failed),
-    /// Stdout takes no more.
-    OutputBroken(io::Error),
-    /// The command did not end at this signal, nor at those before it.
-    GivenUp(u8),
-    Lost,
-}
-
 /// Prints what the keeper reports; done when nothing is left of the sandbox. `walls` is answered or dropped once
 /// it is known whether they stand.
-async fn follow(
+pub(crate) async fn follow(
     mut events: Events,
     reporting: Reporting,
     mut walls: Option<oneshot::Sender<()>>,
@@ -126,52 +121,4 @@ async fn follow(
         }
     };
     (outcome, events)
-}
-
-/// Asks for the command and passes bytes, signals and sizes on until it has ended.
-async fn converse(
-    client: std::os::unix::net::UnixStream,
-    request: Request,
-    signals: &mut Signals,
-    raw: Option<&RawMode>,
-) -> Ended {
-    let Ok((connection, _)) = wire::over_socket(client, Side::Asking) else { return Ended::Lost };
-    let Ok(channel) = connection.open() else { return Ended::Lost };
-    let Channel { messages, input, output, error, handle } = channel;
-    let (mut asking, hearing) = (messages.sender, messages.receiver);
-    if asking.send_message(&request).await.is_err() {
-        return Ended::Lost;
-    }
-    drop((output.sender, error.sender, input.receiver));
-    let stdin = tokio::spawn(stdio::pump_stdin(input.sender));
-    let heard = async { Ok(hear(hearing).await) };
-    // A command whose stdout nobody reads any more is ended, not waited for: it may go on writing for ever.
-    let stdout =
-        async { stdio::pump_output(output.receiver, Target::Stdout).await.map_err(Ended::OutputBroken) };
-    let stderr = async {
-        let _ = stdio::pump_output(error.receiver, Target::Stderr).await;
-        Ok(())
-    };
-    let ended = tokio::select! {
-        ended = async { tokio::try_join!(heard, stdout, stderr) } => match ended {
-            Ok((ended, (), ())) => ended,
-            Err(broken) => broken,
-        },
-        signal = tell(asking, signals, raw) => Ended::GivenUp(signal),
-    };
-    stdin.abort();
-    drop(handle);
-    connection.shutdown();
-    ended
-}
-
-async fn hear(mut hearing: LaneReceiver) -> Ended {
-    while let Ok(Some(message)) = hearing.next_message::<ExecEvent>().await {
-        match message.event {
-            Some(Event::Exited(exited)) => return Ended::Exited(exited),
-            Some(Event::Failed(failed)) => return Ended::Failed(failed),
-            Some(Event::Started(_)) | None => {}
-        }
-    }
-    Ended::Lost
 }

@@ -4,7 +4,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use engine::{Command, Engine};
 use policy::{
@@ -12,7 +12,7 @@ use policy::{
     parse_environment_file,
 };
 
-use crate::arguments::{self, Run};
+use crate::arguments::{self, Run, SandboxOptions};
 use crate::failure::Failure;
 use crate::terminal;
 
@@ -37,30 +37,35 @@ pub(crate) enum Reporting {
 
 pub(crate) fn resolve(run: Run, engine: &Engine) -> Result<Settings, Failure> {
     let argv = command(&run)?;
-    let environment = environment(&run)?;
-    check_size(&argv, &environment)?;
-    workspace(&run.workspace)?;
-    let terminal = terminal(&run)?;
-    let arguments::Backend::Native = run.backend;
-    let spec = SandboxSpec {
+    let terminal = terminal(run.tty, run.no_tty)?;
+    let spec = spec(run.sandbox, engine)?;
+    check_size(&argv, &spec.environment)?;
+    let report = if run.report { Reporting::Always } else { Reporting::Gaps };
+    Ok(Settings { spec, command: Command { argv, terminal, timeout: run.timeout }, report })
+}
+
+/// What a sandbox shall be.
+pub(crate) fn spec(options: SandboxOptions, engine: &Engine) -> Result<SandboxSpec, Failure> {
+    let environment = environment(&options.env, &options.env_file)?;
+    workspace(&options.workspace)?;
+    let arguments::Backend::Native = options.backend;
+    Ok(SandboxSpec {
         id: engine.new_id()?,
-        name: run.name,
+        name: options.name,
         backend: Backend::Native,
-        isolation: match run.isolation {
+        isolation: match options.isolation {
             arguments::Isolation::Strict => Isolation::Strict,
             arguments::Isolation::BestEffort => Isolation::BestEffort,
         },
         workspace: Workspace::Empty,
-        root: Root::Host(if run.tools { Tools::Owner } else { Tools::System }),
-        mounts: run.mount.into_iter().map(from_here).collect::<Result<_, _>>()?,
+        root: Root::Host(if options.tools { Tools::Owner } else { Tools::System }),
+        mounts: options.mount.into_iter().map(from_here).collect::<Result<_, _>>()?,
         environment,
-        workdir: run.workdir,
-        user: run.user,
-        limits: Limits { memory: run.memory, cpus: run.cpus, pids: run.pids, disk: run.disk },
-        nesting: if run.nested { Nesting::Open } else { Nesting::Closed },
-    };
-    let report = if run.report { Reporting::Always } else { Reporting::Gaps };
-    Ok(Settings { spec, command: Command { argv, terminal, timeout: run.timeout }, report })
+        workdir: options.workdir,
+        user: options.user,
+        limits: Limits { memory: options.memory, cpus: options.cpus, pids: options.pids, disk: options.disk },
+        nesting: if options.nested { Nesting::Open } else { Nesting::Closed },
+    })
 }
 
 fn command(run: &Run) -> Result<Vec<OsString>, Failure> {
@@ -83,10 +88,10 @@ fn command(run: &Run) -> Result<Vec<OsString>, Failure> {
 }
 
 /// Files first, so that what stands on the command line wins.
-fn environment(run: &Run) -> Result<Vec<Variable>, Failure> {
+pub(crate) fn environment(texts: &[String], files: &[PathBuf]) -> Result<Vec<Variable>, Failure> {
     let lookup = |name: &str| env::var(name).ok();
     let mut variables = Vec::new();
-    for path in &run.env_file {
+    for path in files {
         let unusable = || Failure::new(format!("cannot use the variables of '{}'", path.display()));
         let text = fs::read_to_string(path).map_err(|error| unusable().cause(error))?;
         let hint = "one NAME=value a line; `#` begins a comment";
@@ -94,7 +99,7 @@ fn environment(run: &Run) -> Result<Vec<Variable>, Failure> {
             parse_environment_file(&text, lookup).map_err(|error| unusable().cause(error).hint(hint))?,
         );
     }
-    for text in &run.env {
+    for text in texts {
         let hint = "--env NAME=VALUE sets one, --env NAME passes yours on";
         let variable = Variable::parse(text, lookup)
             .map_err(|error| Failure::new("cannot use --env").cause(error).hint(hint))?;
@@ -104,7 +109,7 @@ fn environment(run: &Run) -> Result<Vec<Variable>, Failure> {
 }
 
 /// What is more than the kernel gives any program is refused before a sandbox is made for it.
-fn check_size(argv: &[OsString], environment: &[Variable]) -> Result<(), Failure> {
+pub(crate) fn check_size(argv: &[OsString], environment: &[Variable]) -> Result<(), Failure> {
     let words = argv.iter().map(|word| word.len() + 1);
     let variables = environment.iter().map(|variable| variable.name().len() + variable.value().len() + 2);
     let size: usize = words.chain(variables).sum();
@@ -138,8 +143,8 @@ fn workspace(text: &str) -> Result<(), Failure> {
     ))
 }
 
-fn terminal(run: &Run) -> Result<Option<wire::WindowSize>, Failure> {
-    if run.no_tty || (!run.tty && !terminal::is_interactive()) {
+pub(crate) fn terminal(wanted: bool, unwanted: bool) -> Result<Option<wire::WindowSize>, Failure> {
+    if unwanted || (!wanted && !terminal::is_interactive()) {
         return Ok(None);
     }
     terminal::size().map(Some).ok_or_else(|| {

@@ -44,6 +44,8 @@ impl Command {
             terminal: self.terminal,
             timeout_ms: self.timeout.map_or(0, Timeout::milliseconds),
             grace_ms: GRACE_MILLISECONDS,
+            detached: false,
+            last: false,
         }
     }
 }

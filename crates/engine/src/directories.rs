@@ -48,6 +48,21 @@ impl Directories {
         self.runtime.join("sandboxes")
     }
 
+    /// What of sandboxes outlives their processes.
+    #[must_use]
+    pub fn kept(&self) -> PathBuf {
+        self.state.join("sandboxes")
+    }
+
+    /// Makes the state directory, if it is not there.
+    pub(crate) fn make_state(&self) -> Result<(), EngineError> {
+        let above = self.state.parent().unwrap_or(&self.state);
+        let unusable = |source| EngineError::State { path: above.to_owned(), source };
+        DirBuilder::new().recursive(true).mode(0o700).create(above).map_err(unusable)?;
+        make_private(&self.state)?;
+        make_private(&self.kept())
+    }
+
     /// The file of locks for root's id ranges.
     #[must_use]
     pub fn id_ranges(&self) -> PathBuf {

@@ -16,6 +16,55 @@ pub enum EngineError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// The state directory, or something in it.
+    #[error("cannot use the state in '{}'", path.display())]
+    State {
+        /// Which.
+        path: PathBuf,
+        /// What is the matter.
+        source: io::Error,
+    },
+    /// No sandbox is meant.
+    #[error("there is no sandbox '{0}'")]
+    Unknown(String),
+    /// More than one is meant.
+    #[error("'{text}' is the beginning of more than one id: {}", ids.join(", "))]
+    Ambiguous {
+        /// What was written.
+        text: String,
+        /// Whom it fits.
+        ids: Vec<String>,
+    },
+    /// Two sandboxes cannot have one name.
+    #[error("the name '{name}' is taken by sandbox {id}")]
+    NameTaken {
+        /// The name.
+        name: String,
+        /// Who has it.
+        id: String,
+    },
+    /// What can only be done to a sandbox that runs.
+    #[error("sandbox {0} does not run")]
+    NotRunning(String),
+    /// What can only be done to a sandbox that does not.
+    #[error("sandbox {0} runs")]
+    Running(String),
+    /// Its files cannot be understood.
+    #[error("the state of sandbox {id} is damaged")]
+    Damaged {
+        /// Which.
+        id: String,
+        /// What is the matter.
+        source: io::Error,
+    },
+    /// It does not answer.
+    #[error("sandbox {id} does not answer")]
+    Silent {
+        /// Which.
+        id: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// A runtime directory that belongs to somebody else.
     #[error("'{}' belongs to user {owner}", path.display())]
     Foreign {
@@ -48,7 +97,18 @@ impl EngineError {
             }
             Self::Foreign { .. } => "set XDG_RUNTIME_DIR to a directory of yours",
             Self::NoInit(_) => "install both programs of the release into one directory",
-            Self::Keeper(_) | Self::Handover(_) | Self::Random(_) => return None,
+            Self::State { .. } => {
+                "check that it can be written, or set AGENTBOX_HOME to a directory of yours"
+            }
+            Self::Unknown(_) => "`agentbox ls -a` lists all of them",
+            Self::Ambiguous { .. } => "write more of the id",
+            Self::NameTaken { .. } => "choose another name, or remove that sandbox with `agentbox rm`",
+            Self::NotRunning(id) => return Some(format!("start it with `agentbox start {id}`")),
+            Self::Running(id) => {
+                return Some(format!("stop it first with `agentbox stop {id}`, or add --force"));
+            }
+            Self::Damaged { id, .. } => return Some(format!("remove it with `agentbox rm --force {id}`")),
+            Self::Silent { .. } | Self::Keeper(_) | Self::Handover(_) | Self::Random(_) => return None,
         };
         Some(hint.to_owned())
     }

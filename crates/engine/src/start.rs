@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use handover::KeeperOrder;
+use handover::{KeeperOrder, Stay};
 use policy::{SandboxId, SandboxSpec};
 
 use crate::directories::Directories;
@@ -18,7 +18,7 @@ use crate::spawn::{Charge, Commissioned, WaitingKeeper, own_program};
 /// What starts sandboxes for one caller.
 #[derive(Debug)]
 pub struct Engine {
-    directories: Directories,
+    pub(crate) directories: Directories,
     init: PathBuf,
 }
 
@@ -50,8 +50,24 @@ impl Engine {
         reconcile::reconcile(&self.directories.sandboxes())
     }
 
-    /// Gives a keeper the order for a sandbox and returns at once; what the keeper tells says how it goes.
-    pub fn start(&self, keeper: WaitingKeeper, spec: SandboxSpec) -> Result<Starting, EngineError> {
+    /// Gives a keeper the order for a sandbox of which nothing outlives its processes, and returns at once; what the
+    /// keeper tells says how it goes.
+    pub fn start(
+        &self,
+        keeper: WaitingKeeper,
+        spec: SandboxSpec,
+        stay: Stay,
+    ) -> Result<Starting, EngineError> {
+        self.order(keeper, spec, stay, None)
+    }
+
+    pub(crate) fn order(
+        &self,
+        keeper: WaitingKeeper,
+        spec: SandboxSpec,
+        stay: Stay,
+        kept: Option<PathBuf>,
+    ) -> Result<Starting, EngineError> {
         let (runtime, lock) = self.make_runtime(&spec.id)?;
         let (client, supervisor) = UnixStream::pair().map_err(EngineError::Keeper)?;
         let order = KeeperOrder {
@@ -61,6 +77,8 @@ impl Engine {
             init: self.init.clone(),
             home: std::env::var_os("HOME").map(PathBuf::from),
             own: self.directories.own(),
+            stay,
+            kept,
         };
         let charge = Charge { order, lock, supervisor };
         let keeper = charge.give_to(keeper).inspect_err(|_| {

@@ -22,6 +22,20 @@ pub struct KeeperOrder {
     pub home: Option<PathBuf>,
     /// Our own directories, which no mount may bring in.
     pub own: Vec<PathBuf>,
+    /// How long it stays.
+    pub stay: Stay,
+    /// What of the sandbox outlives its processes, if anything does.
+    pub kept: Option<PathBuf>,
+}
+
+/// How long a sandbox stays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stay {
+    /// It ends when whoever started it is gone.
+    WithFirstClient,
+    /// It ends when it is told to, or with the command that it was made for.
+    UntilEnded,
 }
 
 /// What the keeper leaves to its supervisor, which is forked from it and keeps nothing else.
@@ -29,6 +43,8 @@ pub struct KeeperOrder {
 pub struct Bequest {
     /// The host id that it changes to, where there is one for it.
     pub uid: Option<u32>,
+    /// How long the sandbox stays.
+    pub stay: Stay,
     /// The socket to its keeper.
     pub keeper: OwnedFd,
     /// The control channel.

@@ -1,25 +1,43 @@
-//! What the supervisor may ask of its keeper, and what it hears back. A byte each way: there is nothing to
+//! What the supervisor may ask of its keeper, and what it hears back. A byte or two each way: there is nothing to
 //! parse, and what is not on the list ends the sandbox.
 
-/// One byte from the supervisor.
+use std::io::{self, Read};
+
+/// What the supervisor asks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
 pub enum Plea {
     /// End the sandbox.
-    End = b'E',
+    End,
+    /// End the sandbox, as the command that it ends with has ended with this code.
+    Exited(u8),
     /// Whether the memory limit has killed anything since the last such question.
-    OutOfMemory = b'M',
+    OutOfMemory,
 }
 
 impl Plea {
-    /// Reads a byte; none other than these is a plea.
+    /// As it travels.
     #[must_use]
-    pub const fn from_byte(byte: u8) -> Option<Self> {
-        match byte {
+    pub fn bytes(self) -> Vec<u8> {
+        match self {
+            Self::End => vec![b'E'],
+            Self::Exited(code) => vec![b'X', code],
+            Self::OutOfMemory => vec![b'M'],
+        }
+    }
+
+    /// Reads one; none where the bytes are none.
+    pub fn read(mut socket: impl Read) -> io::Result<Option<Self>> {
+        let mut byte = [0];
+        socket.read_exact(&mut byte)?;
+        Ok(match byte[0] {
             b'E' => Some(Self::End),
             b'M' => Some(Self::OutOfMemory),
+            b'X' => {
+                socket.read_exact(&mut byte)?;
+                Some(Self::Exited(byte[0]))
+            }
             _ => None,
-        }
+        })
     }
 }
 
@@ -42,5 +60,20 @@ impl Answer {
             b'n' => Some(Self::No),
             _ => None,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pleas_survive_their_bytes_and_nothing_else_is_one() {
+        for plea in [Plea::End, Plea::Exited(0), Plea::Exited(255), Plea::OutOfMemory] {
+            assert_eq!(Plea::read(plea.bytes().as_slice()).unwrap(), Some(plea));
+        }
+        assert_eq!(Plea::read(&b"Q"[..]).unwrap(), None);
+        assert!(Plea::read(&b"X"[..]).is_err());
+        assert!(Plea::read(&b""[..]).is_err());
     }
 }

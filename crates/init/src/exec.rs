@@ -3,6 +3,7 @@
 //! more than `PLACES` run at once.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use wire::{
@@ -42,21 +43,30 @@ struct Process {
 }
 
 /// Answers one request.
-pub(crate) async fn serve(channel: Channel, house: Arc<House>) {
+pub(crate) async fn serve(mut channel: Channel, house: Arc<House>) {
+    let Ok(Some(request)) = channel.messages.receiver.next_message::<Request>().await else { return };
+    match request.ask.filter(|_| request.version == VERSION) {
+        Some(Ask::Exec(exec)) => run(exec, channel, house).await,
+        Some(Ask::Stop(stop)) => house.children.end_all(Duration::from_millis(stop.grace_ms)).await,
+        Some(Ask::Attach(_) | Ask::List(_)) | None => {
+            let unknown = Failure { step: Step::Request, errno: libc::EINVAL };
+            fail(&mut channel.messages.sender, unknown).await;
+        }
+    }
+}
+
+/// Starts a process and follows it to its end.
+async fn run(exec: Exec, channel: Channel, house: Arc<House>) {
     let Channel { messages, input, output, error, handle } = channel;
     let Lane { sender: mut events, receiver: mut tells } = messages;
-    let Ok(Some(request)) = tells.next_message::<Request>().await else { return };
     let Ok(_place) = house.places.try_acquire() else {
         return fail(&mut events, Failure { step: Step::Request, errno: libc::EAGAIN }).await;
-    };
-    let Some(Ask::Exec(exec)) = request.ask.filter(|_| request.version == VERSION) else {
-        return fail(&mut events, Failure { step: Step::Request, errno: libc::EINVAL }).await;
     };
     let Process { pid, exit, streams } = match start(&exec, &house, &handle).await {
         Ok(process) => process,
         Err(failure) => return fail(&mut events, failure).await,
     };
-    tell(&mut events, Event::Started(Started { pid })).await;
+    tell(&mut events, Event::Started(Started { pid, ..Default::default() })).await;
 
     let terminal = streams.error.is_none().then(|| streams.output.clone());
     let (end, ended) = watch::channel(false);

@@ -5,12 +5,16 @@
 use std::collections::BTreeMap;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use rustix::process::{WaitOptions, WaitStatus, wait};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::oneshot;
 
 use crate::sys;
+
+/// All processes but init itself, as `kill` knows them.
+const EVERYBODY: i32 = -1;
 
 /// How a process ended: by itself with a code, or by a signal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +75,19 @@ impl Children {
         if let Some(child) = self.table().get_mut(&pid) {
             child.rest = Rest::Killed;
             signal_group_of(pid, signal);
+        }
+    }
+
+    /// Tells every process to end and waits until none is left, or for as long as `grace`. Whatever ends comes to
+    /// init, so that without a child of its own there is nobody.
+    pub(crate) async fn end_all(&self, grace: Duration) {
+        const LOOK: Duration = Duration::from_millis(5);
+        let deadline = Instant::now().checked_add(grace);
+        let _ = sys::signal(EVERYBODY, libc::SIGTERM);
+        // What is stopped hears of it only when it goes on.
+        let _ = sys::signal(EVERYBODY, libc::SIGCONT);
+        while sys::has_children() && deadline.is_none_or(|deadline| Instant::now() < deadline) {
+            tokio::time::sleep(LOOK).await;
         }
     }
 

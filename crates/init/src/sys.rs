@@ -42,6 +42,14 @@ pub(crate) fn block_signals() {
     }
 }
 
+/// Whether this process has any child, reaped ones aside.
+pub(crate) fn has_children() -> bool {
+    let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+    let mut found = MaybeUninit::uninit();
+    // SAFETY: the kernel writes at most one siginfo to `found`, which is not read.
+    check(unsafe { libc::waitid(libc::P_ALL, 0, found.as_mut_ptr(), options) }).is_ok()
+}
+
 /// Sends a signal to a process or, where the number is negative, to a process group.
 pub(crate) fn signal(target: i32, signal: i32) -> io::Result<()> {
     // SAFETY: kill takes numbers only.

@@ -35,7 +35,7 @@ pub use ids::{IdMap, SubordinateRange, Subordinates};
 pub use launch::{Jailed, Streams, launch};
 pub use plan::{Granted, Plan, Rooted, Site};
 pub use probe::{Finding, Ground, Need, Probe};
-pub use root::{INIT_PATH, OwnerTools, WRITABLE, tool_environment, tool_path};
+pub use root::{INIT_PATH, KEPT, OwnerTools, WRITABLE, tool_environment, tool_path};
 pub use survey::Survey;
 pub use weaken::Weaken;
 

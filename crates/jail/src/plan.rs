@@ -32,6 +32,8 @@ pub struct Site<'host> {
     pub home: Option<&'host Path>,
     /// Our own directories, which no mount may bring in.
     pub own: &'host [&'host Path],
+    /// The directory whose `workspace` and `outputs` outlive the sandbox's processes; without it they end with them.
+    pub kept: Option<&'host Path>,
 }
 
 /// The walls of one sandbox, but for its root.
@@ -89,7 +91,7 @@ impl Plan {
     /// Plans the root file system, which takes longer than all else: the builder makes its namespaces meanwhile.
     pub fn root(&self, spec: &SandboxSpec, site: &Site<'_>) -> Result<Rooted, JailError> {
         let spec = &*self.weaken.spec(spec);
-        let sources = Sources { init: site.init, home: site.home, own: site.own };
+        let sources = Sources { init: site.init, home: site.home, own: site.own, kept: site.kept };
         let planned = root::plan(spec, &self.ids, &sources)?;
         let mut steps = planned.steps;
         self.weaken.root(&mut steps)?;

@@ -5,9 +5,9 @@ use std::fs;
 use std::io::Write as _;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use handover::KeeperOrder;
+use handover::{Filed, KeeperOrder};
 use jail::{Cgroup, Granted, IdMap, Jailed, Plan, Rooted, Site, Streams, Survey, Weaken};
 use policy::{Report, Wall};
 
@@ -60,6 +60,8 @@ pub(crate) struct Sandbox {
     pub(crate) root: Rooted,
     pub(crate) jailed: Jailed,
     pub(crate) supervisor: Supervisor,
+    /// Where what outlives its processes is, if anything does.
+    pub(crate) kept: Option<PathBuf>,
 }
 
 impl Sandbox {
@@ -72,8 +74,13 @@ impl Sandbox {
         supervise: Supervise,
     ) -> Result<Self, KeeperError> {
         let own: Vec<&Path> = order.own.iter().map(AsRef::as_ref).collect();
-        let site =
-            Site { init: &order.init, staging: &order.runtime, home: order.home.as_deref(), own: &own };
+        let site = Site {
+            init: &order.init,
+            staging: &order.runtime,
+            home: order.home.as_deref(),
+            own: &own,
+            kept: order.kept.as_deref(),
+        };
         let plan = match plan(order, &site, survey, weakened()) {
             Ok(plan) => plan,
             Err(error) => {
@@ -106,10 +113,16 @@ impl Sandbox {
         });
         let started = started.map_err(KeeperError::from).and_then(|root| {
             let uid = plan.ids().supervisor_id();
-            Ok((root, Supervisor::start(order, uid, channel, client, supervise)?))
+            let supervisor = Supervisor::start(order, uid, channel, client, supervise)?;
+            if order.kept.is_none() {
+                // For other commands while it runs.
+                let filed = Filed::new(order.spec.clone()).write_for_now(&order.runtime);
+                filed.map_err(|source| KeeperError::File { path: order.runtime.clone(), source })?;
+            }
+            Ok((root, supervisor))
         });
         match started {
-            Ok((root, supervisor)) => Ok(Self { plan, root, jailed, supervisor }),
+            Ok((root, supervisor)) => Ok(Self { plan, root, jailed, supervisor, kept: order.kept.clone() }),
             Err(error) => {
                 // What the builder has to say, if anything, came first.
                 let said = jailed.is_decided().then(|| jailed.outcome(None).err()).flatten();

@@ -1,9 +1,10 @@
 //! The supervisor as the keeper sees it: a child process, and one byte at a time from it.
 
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, Write as _};
 use std::net::Shutdown;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::time::Duration;
 
 use handover::{Answer, Bequest, KeeperOrder, Plea};
 use jail::Forked;
@@ -14,6 +15,9 @@ use crate::error::KeeperError;
 
 /// How long the supervisor may take to end by itself.
 const LAST_WORDS: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
+
+/// How long the rest of a plea may take.
+const HALF_A_WORD: Duration = Duration::from_secs(1);
 
 /// What the supervisor does, as its crate defines it; the keeper knows nothing of it but its exit code: zero, or the
 /// error number of why it gave up.
@@ -37,13 +41,16 @@ impl Supervisor {
         let path = order.runtime.join("control.sock");
         let listener = UnixListener::bind(&path).map_err(|source| KeeperError::File { path, source })?;
         let (socket, inner) = UnixStream::pair().map_err(KeeperError::Supervisor)?;
+        // One that says half a word does not hold its keeper up.
+        socket.set_read_timeout(Some(HALF_A_WORD)).map_err(KeeperError::Supervisor)?;
         let kept = [inner.into(), channel.into(), listener.into(), client];
         match jail::fork(kept).map_err(KeeperError::Supervisor)? {
             Forked::Parent { pid, pidfd } => Ok(Self { pid, pidfd, socket }),
             Forked::Child([keeper, channel, listener, client]) => {
                 // The parent's socket is closed already, and its number may be another's.
                 std::mem::forget(socket);
-                std::process::exit(supervise(Bequest { uid, keeper, channel, listener, client }))
+                let stay = order.stay;
+                std::process::exit(supervise(Bequest { uid, stay, keeper, channel, listener, client }))
             }
         }
     }
@@ -70,11 +77,7 @@ impl Supervisor {
 
     /// Reads one plea. Anything that is none, and the end of the socket, is an end.
     pub(crate) fn plea(&mut self) -> Plea {
-        let mut byte = [0];
-        match self.socket.read_exact(&mut byte) {
-            Ok(()) => Plea::from_byte(byte[0]).unwrap_or(Plea::End),
-            Err(_) => Plea::End,
-        }
+        Plea::read(&self.socket).ok().flatten().unwrap_or(Plea::End)
     }
 
     pub(crate) fn answer(&mut self, answer: Answer) -> io::Result<()> {

@@ -1,8 +1,9 @@
 //! Waits: for the walls to stand, for a plea, for either process to end. When one ends, the other does.
 
 use std::os::unix::net::UnixStream;
+use std::path::Path;
 
-use handover::{Answer, KeeperEvent, Plea};
+use handover::{Answer, KeeperEvent, Plea, Reason, State, Status, now_ms};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
@@ -19,7 +20,7 @@ pub(crate) fn watch(
     remains: &mut Remains,
 ) -> (Result<(), KeeperError>, Supervisor) {
     let watched = wait_for_walls(&mut sandbox, engine).and_then(|()| serve(&mut sandbox));
-    let Sandbox { plan, root, jailed, supervisor } = sandbox;
+    let Sandbox { plan, root, jailed, supervisor, kept } = sandbox;
     supervisor.dismiss();
     jailed.kill();
     if plan.cgroup().is_none() {
@@ -29,6 +30,10 @@ pub(crate) fn watch(
     }
     jailed.reap();
     remove_cgroup(&plan);
+    let watched = watched.and_then(|end| match kept {
+        Some(kept) => end.write(&kept),
+        None => Ok(()),
+    });
     // The keeper is about to end; taking the plan apart would only take time.
     std::mem::forget((plan, root));
     (watched, supervisor)
@@ -47,19 +52,43 @@ fn wait_for_walls(sandbox: &mut Sandbox, engine: &UnixStream) -> Result<(), Keep
     if supervisor_ended && let Some(error) = sandbox.supervisor.failure() {
         return Err(KeeperError::Unconfined(error));
     }
-    let event = KeeperEvent::Ready {
-        report: sandbox.plan.report().clone(),
-        covered_sockets: sandbox.root.covered_sockets().to_vec(),
-        init: sandbox.jailed.pid(),
-        supervisor: sandbox.supervisor.id(),
-    };
+    let (report, init, supervisor) =
+        (sandbox.plan.report().clone(), sandbox.jailed.pid(), sandbox.supervisor.id());
+    if let Some(kept) = &sandbox.kept {
+        let keeper = std::process::id().cast_signed();
+        let (since_ms, report) = (now_ms(), report.clone());
+        record(kept, State::Running { since_ms, keeper, init, supervisor, report })?;
+    }
+    let covered_sockets = sandbox.root.covered_sockets().to_vec();
+    let event = KeeperEvent::Ready { report, covered_sockets, init, supervisor };
     // An engine that is gone does not end the sandbox: its first client decides that.
     let _ = handover::send(engine, &event, &[]);
     Ok(())
 }
 
+/// How a sandbox ended.
+struct End {
+    reason: Reason,
+    code: Option<u8>,
+}
+
+impl End {
+    const fn new(reason: Reason) -> Self {
+        Self { reason, code: None }
+    }
+
+    fn write(&self, kept: &Path) -> Result<(), KeeperError> {
+        record(kept, State::Stopped { at_ms: now_ms(), reason: self.reason, code: self.code })
+    }
+}
+
+fn record(kept: &Path, state: State) -> Result<(), KeeperError> {
+    let written = Status::new(state).write(kept);
+    written.map_err(|source| KeeperError::File { path: kept.to_owned(), source })
+}
+
 /// Until the end is asked for or one of the two has ended.
-fn serve(sandbox: &mut Sandbox) -> Result<(), KeeperError> {
+fn serve(sandbox: &mut Sandbox) -> Result<End, KeeperError> {
     let mut kills = 0;
     loop {
         let mut descriptors = [
@@ -71,16 +100,18 @@ fn serve(sandbox: &mut Sandbox) -> Result<(), KeeperError> {
         let asked = !descriptors[2].revents().is_empty();
         let ended = descriptors[..2].iter().any(|descriptor| !descriptor.revents().is_empty());
         if ended && !asked {
-            return Ok(());
+            return Ok(End::new(Reason::Killed));
         }
         match sandbox.supervisor.plea() {
-            Plea::End => return Ok(()),
+            Plea::End if ended => return Ok(End::new(Reason::Killed)),
+            Plea::End => return Ok(End::new(Reason::Stopped)),
+            Plea::Exited(code) => return Ok(End { reason: Reason::Exited, code: Some(code) }),
             Plea::OutOfMemory => {
                 let now = sandbox.plan.cgroup().map_or(0, jail::Cgroup::out_of_memory_kills);
                 let answer = if now > kills { Answer::Yes } else { Answer::No };
                 kills = now;
                 if sandbox.supervisor.answer(answer).is_err() {
-                    return Ok(());
+                    return Ok(End::new(Reason::Killed));
                 }
             }
         }

@@ -79,7 +79,7 @@ macro_rules! text_value {
     ($type:ty) => {
         impl fmt::Display for $type {
             fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                formatter.write_str(&self.0)
+                formatter.pad(&self.0)
             }
         }
         impl TryFrom<String> for $type {

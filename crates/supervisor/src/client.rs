@@ -2,74 +2,98 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use tokio::sync::watch;
-use wire::{Ask, Channel, Connection, Failed, Incoming, Request, Side, VERSION};
+use wire::{
+    Ask, Attach, Channel, Connection, Event, Execs, Failed, Incoming, LaneError, Request, Side, Step, Stop,
+    VERSION,
+};
 
-use crate::exec;
+use crate::jobs::Jobs;
 use crate::keeper::Keeper;
+use crate::view::{send, view};
 
-/// A client and the state of its first command.
-pub(crate) struct Client {
-    connection: Connection,
-    first_ended: watch::Receiver<bool>,
+/// What all clients share.
+#[derive(Debug)]
+pub(crate) struct House {
+    pub(crate) init: Connection,
+    pub(crate) keeper: Keeper,
+    pub(crate) jobs: Arc<Jobs>,
+    /// Whether a client has asked for the end.
+    stopped: watch::Sender<bool>,
 }
 
-impl Client {
-    /// Starts serving a connection.
-    pub(crate) fn start(stream: impl Into<OwnedFd>, init: Connection, keeper: Keeper) -> io::Result<Self> {
-        let (connection, incoming) = wire::over_socket(stream, Side::Answering)?;
-        let (ended, first_ended) = watch::channel(false);
-        tokio::spawn(answer(incoming, init, keeper, ended));
-        Ok(Self { connection, first_ended })
+impl House {
+    pub(crate) fn new(init: Connection, keeper: Keeper) -> Arc<Self> {
+        let jobs = Arc::new(Jobs::new());
+        Arc::new(Self { init, keeper, jobs, stopped: watch::channel(false).0 })
     }
 
-    /// Resolves when the client is gone or its first command has ended: a sandbox that was started for one
-    /// command ends with it, and without waiting for the client to say so.
-    pub(crate) async fn done(&self) {
-        let mut first_ended = self.first_ended.clone();
-        let ended = async {
-            if first_ended.wait_for(|ended| *ended).await.is_err() {
-                std::future::pending::<()>().await;
-            }
-        };
-        tokio::select! {
-            () = ended => {}
-            _ = self.connection.closed() => {}
-        }
-    }
-
-    /// Sends what is queued and waits until the client has hung up.
-    pub(crate) async fn last_words(&self) {
-        self.connection.shutdown();
-        self.connection.closed().await;
+    /// Resolves when a client has asked for the end and everything inside had its time.
+    pub(crate) async fn stopped(&self) {
+        let _ = self.stopped.subscribe().wait_for(|stopped| *stopped).await;
     }
 }
 
-async fn answer(mut incoming: Incoming, init: Connection, keeper: Keeper, ended: watch::Sender<bool>) {
-    let mut first = Some(ended);
+/// Starts serving a connection.
+pub(crate) fn serve(stream: impl Into<OwnedFd>, house: &Arc<House>) -> io::Result<Connection> {
+    let (connection, incoming) = wire::over_socket(stream, Side::Answering)?;
+    tokio::spawn(answer(incoming, Arc::clone(house)));
+    Ok(connection)
+}
+
+async fn answer(mut incoming: Incoming, house: Arc<House>) {
     while let Some(channel) = incoming.next().await {
-        let (init, keeper, ended) = (init.clone(), keeper.clone(), first.take());
+        let house = Arc::clone(&house);
         tokio::spawn(async move {
-            request(channel, &init, &keeper).await;
-            if let Some(ended) = ended {
-                let _ = ended.send(true);
-            }
+            // A lane that breaks ends the answer; the client sees its channel closed without an end.
+            let _ = request(channel, &house).await;
         });
     }
 }
 
 /// Answers one request. What a client of ours does not ask is not answered.
-async fn request(mut channel: Channel, init: &Connection, keeper: &Keeper) {
-    let Ok(Some(request)) = channel.messages.receiver.next_message::<Request>().await else { return };
-    match request.ask {
-        Some(Ask::Exec(exec)) if request.version == VERSION => {
-            // A lane that breaks ends the exec; the client sees its channel closed without an exit.
-            let _ = exec::relay(channel, exec, init, keeper).await;
+async fn request(mut channel: Channel, house: &Arc<House>) -> Result<(), LaneError> {
+    let Some(request) = channel.messages.receiver.next_message::<Request>().await? else { return Ok(()) };
+    match request.ask.filter(|_| request.version == VERSION) {
+        Some(Ask::Exec(exec)) => {
+            let job = house.jobs.start(exec, &house.init, &house.keeper).await?;
+            let seen = view(channel, &job, Attach { exec: job.number, ..Default::default() }).await;
+            if !job.detached && !job.is_over() {
+                job.abandon();
+            }
+            seen
         }
-        _ => {
-            let failed = Failed { step: wire::Step::Request as i32, errno: 0 };
-            let _ = exec::send(&mut channel.messages.sender, wire::Event::Failed(failed)).await;
+        Some(Ask::Attach(attach)) => match house.jobs.find(attach.exec) {
+            Some(job) => view(channel, &job, attach).await,
+            None => refuse(&mut channel, ESRCH).await,
+        },
+        Some(Ask::List(_)) => {
+            channel.messages.sender.send_message(&Execs { execs: house.jobs.states() }).await
         }
+        Some(Ask::Stop(stop)) => {
+            end_all(stop, &house.init).await?;
+            house.stopped.send_replace(true);
+            Ok(())
+        }
+        None => refuse(&mut channel, 0).await,
     }
+}
+
+/// There is no such process.
+const ESRCH: i32 = 3;
+
+async fn refuse(channel: &mut Channel, errno: i32) -> Result<(), LaneError> {
+    let failed = Failed { step: Step::Request as i32, errno };
+    send(&mut channel.messages.sender, Event::Failed(failed)).await
+}
+
+/// Lets init tell every process to end, and waits until it says that none is left.
+async fn end_all(stop: Stop, init: &Connection) -> Result<(), LaneError> {
+    let mut inside = init.open().map_err(|_| LaneError::Closed)?;
+    let ask = Some(Ask::Stop(stop));
+    inside.messages.sender.send_message(&Request { version: VERSION, ask }).await?;
+    while inside.messages.receiver.next().await?.is_some() {}
+    Ok(())
 }

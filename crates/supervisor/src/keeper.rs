@@ -7,9 +7,10 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Mutex, mpsc, watch};
+use wire::Exited;
 
 /// A handle to the keeper.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(crate) struct Keeper {
     write: Arc<Mutex<OwnedWriteHalf>>,
     answers: Arc<Mutex<mpsc::Receiver<Answer>>>,
@@ -33,16 +34,35 @@ impl Keeper {
 
     /// Asks for the end of the sandbox.
     pub(crate) async fn end(&self) {
-        let _ = self.write.lock().await.write_all(&[Plea::End as u8]).await;
+        self.plead(Plea::End).await;
+    }
+
+    /// Asks for the end, as the process has ended that the sandbox ends with.
+    pub(crate) async fn exited(&self, exited: Option<Exited>) {
+        match exited {
+            Some(exited) => drop(self.plead(Plea::Exited(code(exited))).await),
+            None => self.end().await,
+        }
+    }
+
+    async fn plead(&self, plea: Plea) -> bool {
+        self.write.lock().await.write_all(plea.bytes().as_slice()).await.is_ok()
     }
 
     /// Whether the memory limit has killed anything since the last such question.
     pub(crate) async fn out_of_memory(&self) -> bool {
         let mut answers = self.answers.lock().await;
-        if self.write.lock().await.write_all(&[Plea::OutOfMemory as u8]).await.is_err() {
-            return false;
-        }
-        answers.recv().await == Some(Answer::Yes)
+        self.plead(Plea::OutOfMemory).await && answers.recv().await == Some(Answer::Yes)
+    }
+}
+
+/// The exit code that a shell would give, in one byte.
+fn code(exited: Exited) -> u8 {
+    const TIMED_OUT: u8 = 124;
+    match exited {
+        Exited { timed_out: true, .. } => TIMED_OUT,
+        Exited { signal, .. } if signal != 0 => 128_u8.saturating_add(u8::try_from(signal).unwrap_or(0)),
+        Exited { code, .. } => u8::try_from(code & 0xff).unwrap_or(0),
     }
 }
 

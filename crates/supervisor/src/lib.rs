@@ -6,19 +6,23 @@
 //! files, and asks its keeper for anything that takes authority.
 
 mod client;
-mod exec;
+mod job;
+mod jobs;
 mod keeper;
+mod log;
+mod stream;
+mod view;
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use handover::Bequest;
+use handover::{Bequest, Stay};
 use jail::ConfineError;
 use tokio::net::UnixListener;
 use wire::Side;
 
-use client::Client;
+use client::House;
 use keeper::Keeper;
 
 /// How long the last words may take to reach a client that does not read.
@@ -54,7 +58,8 @@ fn supervise(bequest: Bequest) -> Result<(), SupervisorError> {
     runtime.block_on(serve(bequest))
 }
 
-/// Serves until the keeper, init or the first client is gone.
+/// Serves until the keeper or init is gone, the process has ended that the sandbox ends with, or a client asks for
+/// the end; where the sandbox does not stay, also until its first client is gone.
 async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
     let keeper = Keeper::new(async_stream(bequest.keeper)?);
     let (init, from_inside) = wire::over_socket(bequest.channel, Side::Asking)?;
@@ -64,25 +69,38 @@ async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
     listener.set_nonblocking(true)?;
     let listener = UnixListener::from_std(listener)?;
 
-    let first = Client::start(bequest.client, init.clone(), keeper.clone())?;
+    let house = House::new(init, keeper.clone());
+    let first = client::serve(bequest.client, &house)?;
     let accept = async {
         loop {
             if let Ok((stream, _)) = listener.accept().await
                 && let Ok(stream) = stream.into_std()
             {
                 // A client that cannot be served finds its connection closed.
-                let _ = Client::start(stream, init.clone(), keeper.clone());
+                let _ = client::serve(stream, &house);
             }
+        }
+    };
+    let left = async {
+        match bequest.stay {
+            Stay::WithFirstClient => drop(first.closed().await),
+            Stay::UntilEnded => std::future::pending().await,
         }
     };
     tokio::select! {
         () = keeper.gone() => {}
-        _ = init.closed() => {}
-        () = first.done() => keeper.end().await,
+        _ = house.init.closed() => {}
+        job = house.jobs.last_ended() => {
+            keeper.exited(job.exited()).await;
+            let _ = tokio::time::timeout(LAST_WORDS, job.unseen()).await;
+        }
+        () = house.stopped() => keeper.end().await,
+        () = left => keeper.end().await,
         () = accept => {}
     }
     // What has been said to the first client must arrive, whoever ended first.
-    let _ = tokio::time::timeout(LAST_WORDS, first.last_words()).await;
+    first.shutdown();
+    let _ = tokio::time::timeout(LAST_WORDS, first.closed()).await;
     keeper.end().await;
     Ok(())
 }

@@ -23,6 +23,7 @@ pub use connection::{Connection, Incoming, Side, start};
 pub use error::{ConnectionEnd, ConnectionError, LaneError, ProtocolError};
 pub use lane::{Lane, LaneReceiver, LaneSender, MESSAGE_LIMIT};
 pub use message::{
-    Ask, Event, Exec, ExecEvent, ExecInput, Exited, Failed, Request, Started, Step, Tell, VERSION, WindowSize,
+    Ask, Attach, Event, Exec, ExecEvent, ExecInput, ExecState, Execs, Exited, Failed, List, Request, Started,
+    Step, Stop, Tell, VERSION, WindowSize,
 };
 pub use stream::{over_pipes, over_socket};

@@ -13,7 +13,7 @@ pub struct Request {
     #[prost(uint32, tag = "1")]
     pub version: u32,
     /// The question itself.
-    #[prost(oneof = "Ask", tags = "2")]
+    #[prost(oneof = "Ask", tags = "2, 3, 4, 5")]
     pub ask: Option<Ask>,
 }
 
@@ -23,6 +23,16 @@ pub enum Ask {
     /// Start a process. Lane `In` carries its stdin, `Out` its stdout (or its terminal), `Err` its stderr.
     #[prost(message, tag = "2")]
     Exec(Exec),
+    /// See what a process wrote and writes, as if one had been there all the time. Asked of a supervisor only.
+    #[prost(message, tag = "3")]
+    Attach(Attach),
+    /// Which processes were started, by whom they are known: answered by one [`Execs`]. Asked of a supervisor only.
+    #[prost(message, tag = "4")]
+    List(List),
+    /// Tell every process inside to end. When none is left, or the time is over, the channel is finished; a
+    /// supervisor then ends the sandbox.
+    #[prost(message, tag = "5")]
+    Stop(Stop),
 }
 
 /// A process to start.
@@ -52,6 +62,78 @@ pub struct Exec {
     /// So long after SIGTERM it gets SIGKILL.
     #[prost(uint64, tag = "8")]
     pub grace_ms: u64,
+    /// It goes on when whoever asked for it is gone. Init is never asked that: a supervisor stays.
+    #[prost(bool, tag = "9")]
+    pub detached: bool,
+    /// The sandbox ends with it. Init is never asked that.
+    #[prost(bool, tag = "10")]
+    pub last: bool,
+}
+
+/// A process to see. What it wrote is given from these offsets on, or from where it is still kept.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct Attach {
+    /// Its number.
+    #[prost(uint64, tag = "1")]
+    pub exec: u64,
+    /// How much of its stdout was seen before.
+    #[prost(uint64, tag = "2")]
+    pub output: u64,
+    /// How much of its stderr was seen before.
+    #[prost(uint64, tag = "3")]
+    pub error: u64,
+    /// Only what is there, without waiting for more.
+    #[prost(bool, tag = "4")]
+    pub no_follow: bool,
+}
+
+/// Nothing more to say.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct List {}
+
+/// How to end everything.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct Stop {
+    /// From SIGTERM to the end.
+    #[prost(uint64, tag = "1")]
+    pub grace_ms: u64,
+}
+
+/// The processes that were started and are still known, the oldest first.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct Execs {
+    /// Each of them.
+    #[prost(message, repeated, tag = "1")]
+    pub execs: Vec<ExecState>,
+}
+
+/// A process as its supervisor knows it.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct ExecState {
+    /// Its number, which no other in this sandbox has.
+    #[prost(uint64, tag = "1")]
+    pub exec: u64,
+    /// What was asked for.
+    #[prost(bytes = "bytes", repeated, tag = "2")]
+    pub argv: Vec<bytes::Bytes>,
+    /// Its process id inside; zero before it runs.
+    #[prost(int32, tag = "3")]
+    pub pid: i32,
+    /// When it was asked for, in milliseconds since 1970.
+    #[prost(uint64, tag = "4")]
+    pub asked_ms: u64,
+    /// How it ended, if it has.
+    #[prost(message, optional, tag = "5")]
+    pub exited: Option<Exited>,
+    /// Why it did not start, if so.
+    #[prost(message, optional, tag = "6")]
+    pub failed: Option<Failed>,
+    /// Whether it has a terminal.
+    #[prost(bool, tag = "7")]
+    pub terminal: bool,
+    /// Whether it goes on without a client.
+    #[prost(bool, tag = "8")]
+    pub detached: bool,
 }
 
 /// A terminal's size in characters.
@@ -113,6 +195,15 @@ pub struct Started {
     /// Its process id inside.
     #[prost(int32, tag = "1")]
     pub pid: i32,
+    /// Its number; init knows none and says zero.
+    #[prost(uint64, tag = "2")]
+    pub exec: u64,
+    /// The offset in its stdout that the lane begins at.
+    #[prost(uint64, tag = "3")]
+    pub output: u64,
+    /// The offset in its stderr that the lane begins at.
+    #[prost(uint64, tag = "4")]
+    pub error: u64,
 }
 
 /// Why a process could not be started.

@@ -36,6 +36,7 @@ fn request() -> Request {
         terminal: Some(WindowSize { rows: 24, columns: 80 }),
         timeout_ms: 1500,
         grace_ms: 300,
+        ..Exec::default()
     };
     Request { version: 1, ask: Some(Ask::Exec(exec)) }
 }
@@ -48,7 +49,7 @@ fn told() -> [ExecInput; 2] {
 fn events() -> [ExecEvent; 4] {
     let event = |event| ExecEvent { event: Some(event) };
     [
-        event(Event::Started(Started { pid: 7 })),
+        event(Event::Started(Started { pid: 7, ..Started::default() })),
         event(Event::Exited(Exited { code: 3, timed_out: true, ..Exited::default() })),
         event(Event::Failed(Failed { step: Step::Program.into(), errno: 2 })),
         event(Event::Exited(Exited { signal: 9, out_of_memory: true, ..Exited::default() })),

@@ -3,7 +3,7 @@
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use handover::{KeeperEvent, Problem};
+use handover::{KeeperEvent, Problem, Stay};
 use policy::{
     Backend, Isolation, Limits, Nesting, PathError, Report, Root, SandboxSpec, Tools, User, Workspace,
 };
@@ -51,7 +51,8 @@ async fn run(engine: &Engine) -> Result<Report, Problem> {
     let told = |error: EngineError| error.problem();
     let spec = spec(engine)?;
     let keeper = WaitingKeeper::start().map_err(told)?;
-    let Starting { client, keeper } = engine.start(keeper, spec.clone()).map_err(told)?;
+    let Starting { client, keeper } =
+        engine.start(keeper, spec.clone(), Stay::WithFirstClient).map_err(told)?;
     let events = keeper.listen().map_err(told)?;
     let command = Command { argv: vec![PROGRAM.into()], terminal: None, timeout: None };
     let asked = Request { version: VERSION, ask: Some(Ask::Exec(command.exec(&spec))) };

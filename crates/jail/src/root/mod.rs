@@ -39,7 +39,12 @@ pub(crate) struct Sources<'host> {
     pub(crate) home: Option<&'host Path>,
     /// Our own directories, which no mount may bring in.
     pub(crate) own: &'host [&'host Path],
+    /// The directory of what outlives the sandbox's processes, if anything does.
+    pub(crate) kept: Option<&'host Path>,
 }
+
+/// What outlives the sandbox's processes: the name beside its specification, and where it shows inside.
+pub const KEPT: [(&str, &str); 2] = [("workspace", "/workspace"), ("outputs", "/mnt/user-data/outputs")];
 
 /// A planned root.
 pub(crate) struct PlannedRoot {
@@ -68,6 +73,11 @@ pub(crate) fn plan(spec: &SandboxSpec, ids: &IdMap, sources: &Sources<'_>) -> Re
         steps.push(Step::Again { source: path.clone(), path, flags: 0 });
     }
     let mut mounts = owned::Mounts::new(ids, sources);
+    for (name, target) in KEPT {
+        if let Some(kept) = sources.kept {
+            mounts.add_kept(&kept.join(name), Path::new(target))?;
+        }
+    }
     if let (Root::Host(Tools::Owner), Some(home)) = (spec.root, sources.home) {
         for tree in OwnerTools::find(home).trees() {
             mounts.add_tool(tree)?;

@@ -46,6 +46,37 @@ impl<'host> Mounts<'host> {
         self.add(&Mount { source: tree.to_owned(), target, access: Access::ReadOnly })
     }
 
+    /// A directory of ours that only this sandbox ever writes to: what is in it is the agent's own, sockets and
+    /// repositories included.
+    pub(super) fn add_kept(&mut self, source: &Path, target: &Path) -> Result<(), JailError> {
+        let unusable = |error| JailError::Source { path: source.to_owned(), source: error };
+        let metadata = fs::symlink_metadata(source).map_err(unusable)?;
+        if !metadata.is_dir() {
+            return Err(unusable(std::io::ErrorKind::NotADirectory.into()));
+        }
+        self.bring(source, (metadata.uid(), metadata.gid()), target, Bound::ReadWrite)
+    }
+
+    /// Shows a tree inside, as the agent's where it is its owner's.
+    fn bring(
+        &mut self,
+        source: &Path,
+        owner: (u32, u32),
+        target: &Path,
+        bound: Bound,
+    ) -> Result<(), JailError> {
+        self.steps.push(match self.ids {
+            IdMap::Range { .. } => {
+                let tree = idmap::tree_for_agent(source, self.ids, owner, bound)?;
+                Step::Attach { tree, path: inside(target)? }
+            }
+            IdMap::Subordinate { .. } | IdMap::Single => {
+                Step::Bind { source: host_path(source)?, path: inside(target)?, bound }
+            }
+        });
+        Ok(())
+    }
+
     pub(super) fn add(&mut self, mount: &Mount) -> Result<(), JailError> {
         let unusable = |source| JailError::Source { path: mount.source.clone(), source };
         let source = fs::canonicalize(&mount.source).map_err(unusable)?;
@@ -74,15 +105,7 @@ impl<'host> Mounts<'host> {
             Access::ReadOnly => Bound::ReadOnly,
             Access::ReadWrite => Bound::ReadWrite,
         };
-        self.steps.push(match self.ids {
-            IdMap::Range { .. } => {
-                let tree = idmap::tree_for_agent(&source, self.ids, (metadata.uid(), metadata.gid()), bound)?;
-                Step::Attach { tree, path: inside(target)? }
-            }
-            IdMap::Subordinate { .. } | IdMap::Single => {
-                Step::Bind { source: host_path(&source)?, path: inside(target)?, bound }
-            }
-        });
+        self.bring(&source, (metadata.uid(), metadata.gid()), target, bound)?;
         if mount.access == Access::ReadWrite {
             self.pin_above(target, &found.repositories)?;
         }

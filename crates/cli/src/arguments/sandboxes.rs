@@ -1,0 +1,160 @@
+//! The command line of sandboxes that stay.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use clap::Args;
+use policy::{SandboxPath, Timeout, User};
+
+use super::SandboxOptions;
+
+/// Make a sandbox that stays, and print its id.
+///
+/// It idles until it is told to run something with `agentbox exec`, and ends with `agentbox stop`. Its workspace and
+/// outputs outlive its processes; `agentbox rm` removes them.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  agentbox create
+  agentbox create --name box --memory 8G --mount ~/data:/data
+  id=$(agentbox create) && agentbox exec $id -- python3 -V; agentbox rm -f $id")]
+pub(crate) struct Create {
+    #[command(flatten)]
+    pub(crate) sandbox: SandboxOptions,
+    /// Print each wall on stderr: given or not, why, and how to get it
+    #[arg(long)]
+    pub(crate) report: bool,
+    /// Print JSON: {"id", "name"}
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Run a command in a sandbox that is there.
+///
+/// The exit code is the command's own, as with `agentbox run`.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  agentbox exec box -- ls -l
+  agentbox exec -it box -- bash
+  agentbox exec --detach box -- python3 -m http.server
+  agentbox exec --env TOKEN --workdir /tmp box -- ./job")]
+pub(crate) struct Exec {
+    /// The sandbox: its id, the beginning of its id, or its name
+    #[arg(value_name = "ID")]
+    pub(crate) sandbox: String,
+    /// The command and its arguments
+    #[arg(last = true, value_name = "CMD", required = true)]
+    pub(crate) command: Vec<OsString>,
+    /// A variable for the command; without a value, yours is passed on
+    #[arg(long, short, value_name = "NAME[=VALUE]")]
+    pub(crate) env: Vec<String>,
+    /// A file of such variables, one a line
+    #[arg(long, value_name = "FILE")]
+    pub(crate) env_file: Vec<PathBuf>,
+    /// Where the command starts, instead of where the sandbox says
+    #[arg(long, value_name = "PATH")]
+    pub(crate) workdir: Option<SandboxPath>,
+    /// Who the command runs as, instead of whom the sandbox says
+    #[arg(long, value_name = "USER")]
+    pub(crate) user: Option<User>,
+    /// End the command after this long: SIGTERM, two seconds later SIGKILL
+    #[arg(long, value_name = "TIME")]
+    pub(crate) timeout: Option<Timeout>,
+    /// Give the command a terminal; by itself when stdin and stdout are terminals
+    #[arg(long, short, overrides_with = "no_tty")]
+    pub(crate) tty: bool,
+    /// Give the command pipes, even on a terminal
+    #[arg(long)]
+    pub(crate) no_tty: bool,
+    /// Taken for those who are used to it: stdin is always passed on
+    #[arg(long, short, hide = true)]
+    pub(crate) interactive: bool,
+    /// Leave it to itself: print its number as soon as it runs
+    #[arg(long, short)]
+    pub(crate) detach: bool,
+}
+
+/// List sandboxes: those that run, or all.
+#[derive(Debug, Args)]
+#[command(after_long_help = "\
+JSON:
+  [{\"id\", \"name\" or null, \"state\": \"starting\" | \"running\" | \"created\" | \"stopped\" | \"damaged\",
+    \"created\": milliseconds since 1970, \"since\": the same or null, \"reason\": \"exited\" | \"stopped\" | \"killed\" or
+    null, \"code\": an exit code or null, \"kept\": whether `stop` leaves anything, \"problem\": text or null}]
+  Names are stable; later versions may add fields.")]
+pub(crate) struct Ls {
+    /// Those that have ended, too
+    #[arg(long, short)]
+    pub(crate) all: bool,
+    /// Ids only
+    #[arg(long, short, conflicts_with = "json")]
+    pub(crate) quiet: bool,
+    /// Print JSON
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// Print all that is known of a sandbox, as JSON.
+#[derive(Debug, Args)]
+pub(crate) struct Inspect {
+    /// The sandbox: its id, the beginning of its id, or its name
+    #[arg(value_name = "ID")]
+    pub(crate) sandbox: String,
+}
+
+/// Start a sandbox that has ended. Its workspace and outputs are as they were left.
+#[derive(Debug, Args)]
+pub(crate) struct Start {
+    /// The sandbox: its id, the beginning of its id, or its name
+    #[arg(value_name = "ID")]
+    pub(crate) sandbox: String,
+}
+
+/// End sandboxes: SIGTERM for every process, SIGKILL for what is left.
+#[derive(Debug, Args)]
+pub(crate) struct Stop {
+    /// The sandboxes: their ids, the beginnings of their ids, or their names
+    #[arg(value_name = "ID", required = true)]
+    pub(crate) sandboxes: Vec<String>,
+    /// Seconds from SIGTERM to SIGKILL
+    #[arg(long, short, value_name = "SECONDS", default_value_t = 10)]
+    pub(crate) time: u32,
+}
+
+/// Wait until a sandbox has ended, and print what its command exited with.
+#[derive(Debug, Args)]
+pub(crate) struct Wait {
+    /// The sandbox: its id, the beginning of its id, or its name
+    #[arg(value_name = "ID")]
+    pub(crate) sandbox: String,
+}
+
+/// Print what a process wrote, as far as it is kept: the last 4 MiB of stdout and of stderr.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  agentbox logs box
+  agentbox logs -f box 3")]
+pub(crate) struct Logs {
+    /// The sandbox: its id, the beginning of its id, or its name
+    #[arg(value_name = "ID")]
+    pub(crate) sandbox: String,
+    /// The process, by the number that `agentbox exec --detach` printed; without one, the first that is known
+    #[arg(value_name = "EXEC")]
+    pub(crate) exec: Option<u64>,
+    /// Go on until it has ended
+    #[arg(long, short)]
+    pub(crate) follow: bool,
+}
+
+/// Remove sandboxes that have ended, with all that was kept of them.
+#[derive(Debug, Args)]
+pub(crate) struct Rm {
+    /// The sandboxes: their ids, the beginnings of their ids, or their names
+    #[arg(value_name = "ID", required = true)]
+    pub(crate) sandboxes: Vec<String>,
+    /// End those that run
+    #[arg(long, short)]
+    pub(crate) force: bool,
+}

@@ -1,0 +1,103 @@
+//! `agentbox exec` and `agentbox logs`: a process in a sandbox that is there, attached to this terminal or script.
+
+use std::process::ExitCode;
+
+use engine::{Command, Engine};
+use policy::SandboxSpec;
+use wire::{Ask, Attach, ExecState, Execs, List, Request, Side, VERSION};
+
+use crate::arguments::{Exec, Logs};
+use crate::conversation::{Ended, converse};
+use crate::failure::Failure;
+use crate::outcome::{exit_code, not_started, output_broken, signalled};
+use crate::output::print;
+use crate::settings;
+use crate::signals::Signals;
+use crate::stay::{ask_until_started, in_runtime};
+use crate::terminal::RawMode;
+
+pub(crate) fn exec(exec: Exec) -> Result<ExitCode, Failure> {
+    let engine = Engine::open()?;
+    let id = engine.find(&exec.sandbox)?;
+    let spec = spec(engine.look_at(&id)?.spec, &exec)?;
+    settings::check_size(&exec.command, &spec.environment)?;
+    let terminal = if exec.detach { None } else { settings::terminal(exec.tty, exec.no_tty)? };
+    let command = Command { argv: exec.command, terminal, timeout: exec.timeout };
+    if command.argv[0].is_empty() {
+        return Err(Failure::new("the command is empty").hint("name a program after `--`"));
+    }
+    let client = engine.connect(&id)?;
+    let asked = command.exec(&spec);
+    if exec.detach {
+        let asked = wire::Exec { detached: true, ..asked };
+        let started = in_runtime(async { Ok(ask_until_started(client, asked).await) })?;
+        return match started {
+            Ok(number) => print(&format!("{number}\n")),
+            Err(Some(failed)) => Err(not_started(failed, &command.argv[0], &spec)),
+            Err(None) => Err(lost()),
+        };
+    }
+    let request = Request { version: VERSION, ask: Some(Ask::Exec(asked)) };
+    let ended = in_runtime(async {
+        let mut signals = Signals::listen()?;
+        let raw = command.terminal.and_then(|_| RawMode::enter());
+        let ended = converse(client, request, &mut signals, raw.as_ref()).await;
+        // The terminal is given back before anything is said.
+        drop(raw);
+        Ok(ended)
+    })?;
+    match ended {
+        Ended::Exited(exited) => Ok(exit_code(exited, &spec)),
+        Ended::Failed(failed) => Err(not_started(failed, &command.argv[0], &spec)),
+        Ended::OutputBroken(error) => output_broken(error),
+        Ended::GivenUp(signal) => Ok(signalled(signal)),
+        Ended::Lost => Err(lost()),
+    }
+}
+
+fn lost() -> Failure {
+    Failure::new("the sandbox ended before the command did")
+        .cause("it was stopped, or its init, supervisor or keeper was killed")
+}
+
+/// The sandbox's own settings, and those of this command over them.
+fn spec(mut spec: SandboxSpec, exec: &Exec) -> Result<SandboxSpec, Failure> {
+    spec.environment.extend(settings::environment(&exec.env, &exec.env_file)?);
+    if let Some(workdir) = &exec.workdir {
+        spec.workdir = workdir.clone();
+    }
+    if let Some(user) = exec.user {
+        spec.user = user;
+    }
+    Ok(spec)
+}
+
+pub(crate) fn logs(logs: &Logs) -> Result<ExitCode, Failure> {
+    let engine = Engine::open()?;
+    let id = engine.find(&logs.sandbox)?;
+    in_runtime(async {
+        let execs = list(&engine, &id).await?;
+        let unknown =
+            || Failure::new("there is no such process").hint("`agentbox ps` lists those that are known");
+        let exec = match logs.exec {
+            Some(number) => execs.iter().find(|exec| exec.exec == number).ok_or_else(unknown)?,
+            None => execs.first().ok_or_else(unknown)?,
+        };
+        let attach = Attach { exec: exec.exec, no_follow: !logs.follow, ..Default::default() };
+        let request = Request { version: VERSION, ask: Some(Ask::Attach(attach)) };
+        match crate::conversation::look(engine.connect(&id)?, request).await {
+            Ended::OutputBroken(error) => output_broken(error),
+            _ => Ok(ExitCode::SUCCESS),
+        }
+    })
+}
+
+/// The processes that a sandbox's supervisor knows.
+pub(crate) async fn list(engine: &Engine, id: &policy::SandboxId) -> Result<Vec<ExecState>, Failure> {
+    let (connection, _) = wire::over_socket(engine.connect(id)?, Side::Asking).map_err(|_| lost())?;
+    let mut channel = connection.open().map_err(|_| lost())?;
+    let ask = Some(Ask::List(List {}));
+    channel.messages.sender.send_message(&Request { version: VERSION, ask }).await.map_err(|_| lost())?;
+    let execs = channel.messages.receiver.next_message::<Execs>().await.map_err(|_| lost())?;
+    Ok(execs.unwrap_or_default().execs)
+}

@@ -1,0 +1,185 @@
+//! `ls`, `inspect`, `stop`, `wait` and `rm`: what there is, and its end.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use engine::{Engine, EngineError, Entry, Phase, Reason};
+use policy::SandboxId;
+use serde_json::{Value, json};
+use wire::{Ask, Request, Side, VERSION};
+
+use crate::arguments::{Inspect, Ls, Rm, Stop, Wait};
+use crate::failure::{Failure, escape};
+use crate::output::{ago, print};
+use crate::stay::in_runtime;
+
+pub(crate) fn ls(ls: &Ls) -> Result<ExitCode, Failure> {
+    let engine = Engine::open()?;
+    drop(engine.reconcile());
+    let entries: Vec<Entry> = engine.list().into_iter().filter(|entry| ls.all || runs(entry)).collect();
+    if ls.json {
+        let list: Vec<Value> = entries.iter().map(describe).collect();
+        return print(&format!("{}\n", Value::from(list)));
+    }
+    if ls.quiet {
+        return print(&entries.iter().map(|entry| format!("{}\n", entry.id)).collect::<String>());
+    }
+    let mut text = format!("{:<14}{:<20}{:<24}{}\n", "ID", "NAME", "STATE", "MADE");
+    for entry in &entries {
+        let (name, state, made) = match &entry.sandbox {
+            Ok(sandbox) => (
+                sandbox.spec.name.as_ref().map_or("-", |name| name.as_str()),
+                state(&sandbox.phase),
+                ago(sandbox.created_ms),
+            ),
+            Err(error) => ("?", format!("damaged: {}", cause(error)), "?".to_owned()),
+        };
+        text.push_str(&format!("{:<14}{name:<20}{:<24}{made}\n", entry.id, escape(&state)));
+    }
+    print(&text)
+}
+
+/// One that cannot be read is always shown.
+fn runs(entry: &Entry) -> bool {
+    let phase = entry.sandbox.as_ref().map(|sandbox| &sandbox.phase);
+    !matches!(phase, Ok(Phase::Stopped { .. } | Phase::Created))
+}
+
+fn cause(error: &EngineError) -> String {
+    std::error::Error::source(error).map_or_else(|| error.to_string(), ToString::to_string)
+}
+
+fn state(phase: &Phase) -> String {
+    match phase {
+        Phase::Starting => "starting".to_owned(),
+        Phase::Running { since_ms: Some(since), .. } => format!("running since {}", ago(*since)),
+        Phase::Running { since_ms: None, .. } => "running".to_owned(),
+        Phase::Created => "never started".to_owned(),
+        Phase::Stopped { at_ms, reason, code } => match (reason, code) {
+            (Reason::Exited, Some(code)) => format!("exited ({code}) {}", ago(*at_ms)),
+            (Reason::Exited | Reason::Stopped, _) => format!("stopped {}", ago(*at_ms)),
+            (Reason::Killed, _) => "killed".to_owned(),
+        },
+    }
+}
+
+/// One sandbox for programs.
+fn describe(entry: &Entry) -> Value {
+    let sandbox = match &entry.sandbox {
+        Ok(sandbox) => sandbox,
+        Err(error) => return json!({"id": entry.id, "state": "damaged", "problem": cause(error)}),
+    };
+    let (state, since, reason, code) = match &sandbox.phase {
+        Phase::Starting => ("starting", None, None, None),
+        Phase::Running { since_ms, .. } => ("running", *since_ms, None, None),
+        Phase::Created => ("created", None, None, None),
+        Phase::Stopped { at_ms, reason, code } => ("stopped", Some(*at_ms), Some(reason), *code),
+    };
+    json!({
+        "id": entry.id,
+        "name": sandbox.spec.name,
+        "state": state,
+        "created": sandbox.created_ms,
+        "since": since,
+        "reason": reason,
+        "code": code,
+        "kept": sandbox.kept,
+        "problem": null,
+    })
+}
+
+pub(crate) fn inspect(inspect: &Inspect) -> Result<ExitCode, Failure> {
+    let engine = Engine::open()?;
+    let id = engine.find(&inspect.sandbox)?;
+    let sandbox = engine.look_at(&id)?;
+    let report = match &sandbox.phase {
+        Phase::Running { report: Some(report), .. } => json!(report),
+        _ => Value::Null,
+    };
+    let spec = json!(sandbox.spec);
+    let mut whole = describe(&Entry { id, sandbox: Ok(sandbox) });
+    whole["spec"] = spec;
+    whole["report"] = report;
+    let text =
+        serde_json::to_string_pretty(&whole).map_err(|error| Failure::new("cannot print").cause(error))?;
+    print(&format!("{text}\n"))
+}
+
+pub(crate) fn stop(stop: &Stop) -> Result<ExitCode, Failure> {
+    let engine = Engine::open()?;
+    let grace = Duration::from_secs(stop.time.into());
+    each(&engine, &stop.sandboxes, |id| end(&engine, id, grace))
+}
+
+pub(crate) fn rm(rm: &Rm) -> Result<ExitCode, Failure> {
+    let engine = Engine::open()?;
+    each(&engine, &rm.sandboxes, |id| {
+        if rm.force && engine.is_running(id) {
+            // It has its chance to answer; without an answer it is killed.
+            if end(&engine, id, Duration::ZERO).is_err() {
+                engine.kill(id)?;
+            }
+        }
+        Ok(engine.remove(id)?)
+    })
+}
+
+/// Does something to each; a failure with one does not spare the others.
+fn each(
+    engine: &Engine,
+    texts: &[String],
+    mut work: impl FnMut(&SandboxId) -> Result<(), Failure>,
+) -> Result<ExitCode, Failure> {
+    let mut code = ExitCode::SUCCESS;
+    for text in texts {
+        let done = engine.find(text).map_err(Failure::from).and_then(|id| {
+            work(&id)?;
+            print(&format!("{id}\n"))
+        });
+        if let Err(failure) = done {
+            code = failure.print();
+        }
+    }
+    Ok(code)
+}
+
+/// Ends a sandbox and waits until nothing of its processes is left.
+fn end(engine: &Engine, id: &SandboxId, grace: Duration) -> Result<(), Failure> {
+    if !engine.is_running(id) {
+        return Ok(());
+    }
+    let client = engine.connect(id)?;
+    let silent =
+        || Failure::new(format!("sandbox {id} does not answer")).hint("end it with `agentbox rm --force`");
+    in_runtime(async {
+        let (connection, _) = wire::over_socket(client, Side::Asking).map_err(|_| silent())?;
+        let mut channel = connection.open().map_err(|_| silent())?;
+        let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
+        let ask = Some(Ask::Stop(wire::Stop { grace_ms }));
+        channel
+            .messages
+            .sender
+            .send_message(&Request { version: VERSION, ask })
+            .await
+            .map_err(|_| silent())?;
+        let patience = grace + Duration::from_secs(10);
+        let ended = async { while let Ok(Some(_)) = channel.messages.receiver.next().await {} };
+        tokio::time::timeout(patience, ended).await.map_err(|_| silent())
+    })?;
+    engine.wait_for_end(id);
+    Ok(())
+}
+
+pub(crate) fn wait(wait: &Wait) -> Result<ExitCode, Failure> {
+    let engine = Engine::open()?;
+    let id = engine.find(&wait.sandbox)?;
+    let kept = engine.look_at(&id)?.kept;
+    engine.wait_for_end(&id);
+    if !kept {
+        return Ok(ExitCode::SUCCESS);
+    }
+    match engine.look_at(&id)?.phase {
+        Phase::Stopped { code: Some(code), .. } => print(&format!("{code}\n")),
+        _ => Ok(ExitCode::SUCCESS),
+    }
+}

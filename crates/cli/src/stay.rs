@@ -1,0 +1,118 @@
+//! Sandboxes that stay: `create`, `run --detach` and `start`. The keeper goes on when we are gone.
+
+use std::process::ExitCode;
+
+use engine::{Command, Engine, Events, KeeperEvent, Starting, WaitingKeeper};
+use policy::SandboxSpec;
+use wire::{Ask, Event, Exec, ExecEvent, Failed, Request, Side, VERSION};
+
+use crate::arguments::{Create, Start};
+use crate::failure::Failure;
+use crate::outcome::not_started;
+use crate::output::{print, print_report};
+use crate::settings::{self, Reporting};
+
+pub(crate) fn create(create: Create, keeper: WaitingKeeper) -> Result<ExitCode, Failure> {
+    let engine = Engine::open()?;
+    let report = if create.report { Reporting::Always } else { Reporting::Gaps };
+    let json = create.json;
+    let spec = settings::spec(create.sandbox, &engine)?;
+    settings::check_size(&[], &spec.environment)?;
+    let id = spec.id.clone();
+    let told = serde_json::json!({"id": spec.id, "name": spec.name});
+    in_runtime(async {
+        let starting = engine.create(keeper, spec)?;
+        // What killed keepers left is cleaned up meanwhile.
+        let cleaning = engine.reconcile();
+        let ready = until_ready(starting.keeper.listen()?, report).await;
+        drop(cleaning);
+        ready.inspect_err(|_| drop(engine.remove(&id)))
+    })?;
+    print(&if json { format!("{told}\n") } else { format!("{id}\n") })
+}
+
+pub(crate) fn start(start: &Start) -> Result<ExitCode, Failure> {
+    let engine = Engine::open()?;
+    let id = engine.find(&start.sandbox)?;
+    in_runtime(async {
+        drop(engine.reconcile());
+        let starting = engine.boot(WaitingKeeper::start()?, &id)?;
+        until_ready(starting.keeper.listen()?, Reporting::Gaps).await
+    })?;
+    print(&format!("{id}\n"))
+}
+
+pub(crate) fn run_detached(
+    engine: &Engine,
+    keeper: WaitingKeeper,
+    spec: SandboxSpec,
+    command: &Command,
+    report: Reporting,
+) -> Result<ExitCode, Failure> {
+    let id = spec.id.clone();
+    in_runtime(async {
+        let exec = Exec { detached: true, last: true, ..command.exec(&spec) };
+        let Starting { client, keeper } = engine.create(keeper, spec.clone())?;
+        let cleaning = engine.reconcile();
+        let started = match until_ready(keeper.listen()?, report).await {
+            Ok(()) => ask_until_started(client, exec).await.map(drop).map_err(|failed| match failed {
+                Some(failed) => not_started(failed, &command.argv[0], &spec),
+                None => Failure::new("the sandbox ended before the command ran"),
+            }),
+            Err(failure) => Err(failure),
+        };
+        drop(cleaning);
+        if started.is_err() {
+            engine.wait_for_end(&id);
+            let _ = engine.remove(&id);
+        }
+        started
+    })?;
+    print(&format!("{id}\n"))
+}
+
+/// Asks for a process that goes on without us; its number once it runs.
+pub(crate) async fn ask_until_started(
+    client: std::os::unix::net::UnixStream,
+    exec: Exec,
+) -> Result<u64, Option<Failed>> {
+    let (connection, _) = wire::over_socket(client, Side::Asking).map_err(|_| None)?;
+    let mut channel = connection.open().map_err(|_| None)?;
+    let ask = Some(Ask::Exec(exec));
+    channel.messages.sender.send_message(&Request { version: VERSION, ask }).await.map_err(|_| None)?;
+    while let Ok(Some(message)) = channel.messages.receiver.next_message::<ExecEvent>().await {
+        match message.event {
+            Some(Event::Started(started)) => return Ok(started.exec),
+            Some(Event::Failed(failed)) => return Err(Some(failed)),
+            Some(Event::Exited(_)) | None => {}
+        }
+    }
+    Err(None)
+}
+
+/// Until the walls stand, or it is known why they do not.
+async fn until_ready(mut events: Events, reporting: Reporting) -> Result<(), Failure> {
+    match events.next().await? {
+        Some(KeeperEvent::Ready { report, covered_sockets, .. }) => {
+            print_report(&report, &covered_sockets, reporting);
+            Ok(())
+        }
+        Some(KeeperEvent::Failed(problem)) => {
+            events.wait();
+            Err(problem.into())
+        }
+        Some(KeeperEvent::Ended { .. }) => Err(Failure::new("the sandbox ended at once")),
+        None => Err(Failure::new("the keeper ended without a word")),
+    }
+}
+
+pub(crate) fn in_runtime<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| Failure::new("cannot start").cause(error))?;
+    let done = runtime.block_on(work);
+    // A thread may still wait for a key on stdin; nobody needs it any more.
+    runtime.shutdown_background();
+    done
+}

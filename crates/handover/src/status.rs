@@ -1,0 +1,157 @@
+//! What a keeper leaves on record of a sandbox that outlives its processes: a small file, written whole or not at
+//! all, by the keeper alone and read by every later command.
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::time::SystemTime;
+
+use policy::{Report, SandboxSpec};
+use serde::{Deserialize, Serialize};
+
+/// The version of this file and of the specification beside it.
+pub const STATE_VERSION: u32 = 1;
+
+/// The file's name, in the sandbox's state directory.
+pub const STATUS_FILE: &str = "status.json";
+
+/// The specification's, in the same directory.
+pub const SPEC_FILE: &str = "spec.json";
+
+/// A specification on file, in a sandbox's state directory or, where nothing of it is kept, in its runtime directory.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Filed {
+    /// The version of this file.
+    pub version: u32,
+    /// When the sandbox was made, in milliseconds since 1970.
+    pub created_ms: u64,
+    /// What it was made as.
+    pub spec: SandboxSpec,
+}
+
+impl Filed {
+    /// This specification, made now.
+    #[must_use]
+    pub fn new(spec: SandboxSpec) -> Self {
+        Self { version: STATE_VERSION, created_ms: now_ms(), spec }
+    }
+
+    /// Writes it into a runtime directory, which ends with the machine at the latest.
+    pub fn write_for_now(&self, runtime: &Path) -> io::Result<()> {
+        fs::write(runtime.join(SPEC_FILE), serde_json::to_vec(self)?)
+    }
+
+    /// Writes it into a state directory.
+    pub fn write(&self, directory: &Path) -> io::Result<()> {
+        write_whole(&directory.join(SPEC_FILE), &serde_json::to_vec_pretty(self)?)
+    }
+}
+
+/// What was last known of a sandbox.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// The version of this file.
+    pub version: u32,
+    /// What it was.
+    #[serde(flatten)]
+    pub state: State,
+}
+
+/// What a sandbox was when its keeper last wrote.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "kebab-case")]
+pub enum State {
+    /// Its walls stood.
+    Running {
+        /// Since when, in milliseconds since 1970.
+        since_ms: u64,
+        /// Its keeper's process id.
+        keeper: i32,
+        /// Its init's, on the host.
+        init: i32,
+        /// Its supervisor's.
+        supervisor: i32,
+        /// Each wall.
+        report: Report,
+    },
+    /// It had ended.
+    Stopped {
+        /// When, in milliseconds since 1970.
+        at_ms: u64,
+        /// Why.
+        reason: Reason,
+        /// What its command exited with, where it ended with that.
+        code: Option<u8>,
+    },
+}
+
+/// Why a sandbox ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    /// Its command had ended.
+    Exited,
+    /// It was asked for.
+    Stopped,
+    /// Its init, its supervisor or its keeper was killed.
+    Killed,
+}
+
+impl Status {
+    /// This state, now.
+    #[must_use]
+    pub const fn new(state: State) -> Self {
+        Self { version: STATE_VERSION, state }
+    }
+
+    /// Writes it into a state directory.
+    pub fn write(&self, directory: &Path) -> io::Result<()> {
+        write_whole(&directory.join(STATUS_FILE), &serde_json::to_vec_pretty(self)?)
+    }
+}
+
+/// Milliseconds since 1970.
+#[must_use]
+pub fn now_ms() -> u64 {
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Puts a file into its place with all of these bytes, or leaves what was there: also when the power fails.
+fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(format!(".{}", std::process::id()));
+    let beside = path.with_file_name(name);
+    let written = File::create(&beside)
+        .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
+        .and_then(|()| fs::rename(&beside, path));
+    if written.is_err() {
+        let _ = fs::remove_file(&beside);
+    }
+    written
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_status_survives_its_file_and_leaves_nothing_beside_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let status = Status::new(State::Stopped { at_ms: now_ms(), reason: Reason::Exited, code: Some(3) });
+        status.write(directory.path()).unwrap();
+        let text = fs::read_to_string(directory.path().join(STATUS_FILE)).unwrap();
+        assert_eq!(serde_json::from_str::<Status>(&text).unwrap(), status);
+        assert!(text.contains("\"state\": \"stopped\""), "{text}");
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn what_cannot_be_written_leaves_what_was_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("status.json");
+        fs::create_dir(&path).unwrap();
+        assert!(write_whole(&path, b"{}").is_err());
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+}

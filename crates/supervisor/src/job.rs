@@ -1,0 +1,239 @@
+//! One process inside, as its supervisor knows it: asked of init, its outputs kept, its end remembered. Everything
+//! that comes from init is hostile: it is decoded, bounded, and told on as our own.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use bytes::Bytes;
+use tokio::sync::{Mutex, Notify, watch};
+use wire::{
+    Ask, Channel, Connection, Event, Exec, ExecEvent, ExecInput, ExecState, Exited, Failed, LaneError,
+    LaneSender, Request, VERSION,
+};
+
+use crate::keeper::Keeper;
+use crate::stream::Stream;
+
+const SIGKILL: i32 = 9;
+
+/// What has become of a process.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) enum Progress {
+    /// Init has been asked.
+    Asked,
+    /// It runs, under this id inside.
+    Runs(i32),
+    /// It could not be started.
+    Failed(Failed),
+    /// It has ended, and all that it wrote has arrived.
+    Exited(Exited),
+    /// Nothing more will be heard of it.
+    Lost,
+}
+
+impl Progress {
+    /// Whether it is over.
+    pub(crate) const fn is_over(&self) -> bool {
+        matches!(self, Self::Failed(_) | Self::Exited(_) | Self::Lost)
+    }
+}
+
+/// One process inside.
+#[derive(Debug)]
+pub(crate) struct Job {
+    pub(crate) number: u64,
+    argv: Vec<Bytes>,
+    asked: SystemTime,
+    terminal: bool,
+    pub(crate) detached: bool,
+    /// Whether the sandbox ends with it.
+    pub(crate) last: bool,
+    pub(crate) output: Arc<Stream>,
+    pub(crate) error: Arc<Stream>,
+    progress: watch::Sender<Progress>,
+    /// Its stdin, until somebody has ended that.
+    input: Mutex<Option<LaneSender>>,
+    /// What it is told.
+    telling: Mutex<LaneSender>,
+    abandoned: Notify,
+    /// How many clients view it.
+    viewed: watch::Sender<usize>,
+}
+
+/// A client that views a job, until this is dropped.
+#[derive(Debug)]
+pub(crate) struct Seat<'job>(&'job Job);
+
+impl Drop for Seat<'_> {
+    fn drop(&mut self) {
+        self.0.viewed.send_modify(|count| *count -= 1);
+    }
+}
+
+/// The side of a job that listens to init.
+pub(crate) struct Listening {
+    channel: Inside,
+}
+
+struct Inside {
+    happening: wire::LaneReceiver,
+    output: wire::LaneReceiver,
+    error: wire::LaneReceiver,
+    handle: wire::ChannelHandle,
+}
+
+impl Job {
+    /// Asks init for a process.
+    pub(crate) async fn ask(
+        number: u64,
+        exec: Exec,
+        init: &Connection,
+    ) -> Result<(Arc<Self>, Listening), LaneError> {
+        let Channel { messages, input, output, error, handle } =
+            init.open().map_err(|_| LaneError::Closed)?;
+        let mut telling = messages.sender;
+        let (argv, terminal) = (exec.argv.clone(), exec.terminal.is_some());
+        let (detached, last) = (exec.detached, exec.last);
+        let ask = Ask::Exec(Exec { detached: false, last: false, ..exec });
+        telling.send_message(&Request { version: VERSION, ask: Some(ask) }).await?;
+        let job = Self {
+            number,
+            argv,
+            asked: SystemTime::now(),
+            terminal,
+            detached,
+            last,
+            output: Arc::default(),
+            error: Arc::default(),
+            progress: watch::channel(Progress::Asked).0,
+            input: Mutex::new(Some(input.sender)),
+            telling: Mutex::new(telling),
+            abandoned: Notify::new(),
+            viewed: watch::channel(0).0,
+        };
+        let channel =
+            Inside { happening: messages.receiver, output: output.receiver, error: error.receiver, handle };
+        Ok((Arc::new(job), Listening { channel }))
+    }
+
+    /// A place for a client.
+    pub(crate) fn seat(&self) -> Seat<'_> {
+        self.viewed.send_modify(|count| *count += 1);
+        Seat(self)
+    }
+
+    /// Waits until no client views it.
+    pub(crate) async fn unseen(&self) {
+        let _ = self.viewed.subscribe().wait_for(|count| *count == 0).await;
+    }
+
+    /// What has become of it, now and later.
+    pub(crate) fn progress(&self) -> watch::Receiver<Progress> {
+        self.progress.subscribe()
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        self.progress.borrow().is_over()
+    }
+
+    /// How it ended, if it has by itself or by a signal.
+    pub(crate) fn exited(&self) -> Option<Exited> {
+        match *self.progress.borrow() {
+            Progress::Exited(exited) => Some(exited),
+            _ => None,
+        }
+    }
+
+    /// Passes bytes to its stdin; where nobody reads there any more, they are lost, as in a pipe.
+    pub(crate) async fn write(&self, bytes: Bytes) {
+        let mut input = self.input.lock().await;
+        if let Some(lane) = input.as_mut()
+            && lane.send(bytes).await.is_err()
+        {
+            *input = None;
+        }
+    }
+
+    /// Ends its stdin. A terminal's has no end: others may type.
+    pub(crate) async fn end_input(&self) {
+        if !self.terminal {
+            *self.input.lock().await = None;
+        }
+    }
+
+    pub(crate) async fn tell(&self, message: &ExecInput) {
+        // Where it has ended meanwhile, there is nobody to tell.
+        let _ = self.telling.lock().await.send_message(message).await;
+    }
+
+    /// Ends the process, as nobody waits for it any more.
+    pub(crate) fn abandon(&self) {
+        self.abandoned.notify_one();
+    }
+
+    /// What its outputs hold.
+    pub(crate) fn size(&self) -> usize {
+        self.output.size() + self.error.size()
+    }
+
+    /// Forgets what it wrote.
+    pub(crate) fn forget_outputs(&self) {
+        self.output.clear();
+        self.error.clear();
+    }
+
+    pub(crate) fn state(&self) -> ExecState {
+        let asked = self.asked.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        let progress = self.progress.borrow().clone();
+        ExecState {
+            exec: self.number,
+            argv: self.argv.clone(),
+            pid: if let Progress::Runs(pid) = progress { pid } else { 0 },
+            asked_ms: u64::try_from(asked.as_millis()).unwrap_or(u64::MAX),
+            exited: if let Progress::Exited(exited) = progress { Some(exited) } else { None },
+            failed: if let Progress::Failed(failed) = progress { Some(failed) } else { None },
+            terminal: self.terminal,
+            detached: self.detached,
+        }
+    }
+
+    /// Listens to init until the process is over.
+    pub(crate) async fn listen(&self, Listening { channel }: Listening, keeper: &Keeper) {
+        let Inside { mut happening, output, error, handle } = channel;
+        let filling = {
+            let (kept_output, kept_error) = (Arc::clone(&self.output), Arc::clone(&self.error));
+            tokio::spawn(async move { tokio::join!(kept_output.fill(output), kept_error.fill(error)) })
+        };
+        let end = async {
+            while let Ok(Some(message)) = happening.next_message::<ExecEvent>().await {
+                match message.event {
+                    Some(Event::Started(started)) => {
+                        self.progress.send_replace(Progress::Runs(started.pid));
+                    }
+                    Some(Event::Failed(failed)) => return Progress::Failed(failed),
+                    Some(Event::Exited(exited)) => return Progress::Exited(with_cause(exited, keeper).await),
+                    None => {}
+                }
+            }
+            Progress::Lost
+        };
+        let end = tokio::select! {
+            end = end => end,
+            () = self.abandoned.notified() => Progress::Lost,
+        };
+        if end == Progress::Lost {
+            // Init ends the process with its channel.
+            drop(handle);
+        }
+        // All output first: what follows an end is nothing.
+        let _ = filling.await;
+        *self.input.lock().await = None;
+        self.progress.send_replace(end);
+    }
+}
+
+/// Init does not know why the kernel killed a process; the keeper can see it.
+async fn with_cause(exited: Exited, keeper: &Keeper) -> Exited {
+    let killed = exited.signal == SIGKILL || exited.code == 128 + SIGKILL;
+    Exited { out_of_memory: killed && keeper.out_of_memory().await, ..exited }
+}

@@ -1,0 +1,104 @@
+//! All processes that were started and are still known. Those that are over are forgotten when there are many, the
+//! oldest first: first what they wrote, then that they were.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::watch;
+use wire::{Connection, Exec, ExecState, LaneError};
+
+use crate::job::Job;
+use crate::keeper::Keeper;
+
+/// How many that are over are known.
+const KNOWN: usize = 256;
+
+/// What those that are over may hold together.
+const KEPT: usize = 16 << 20;
+
+/// All processes of a sandbox.
+#[derive(Debug)]
+pub(crate) struct Jobs {
+    table: Mutex<Table>,
+    /// The process that the sandbox ends with, once it has ended.
+    last: watch::Sender<Option<Arc<Job>>>,
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    jobs: BTreeMap<u64, Arc<Job>>,
+    next: u64,
+}
+
+impl Jobs {
+    pub(crate) fn new() -> Self {
+        Self { table: Mutex::default(), last: watch::channel(None).0 }
+    }
+
+    /// Nothing that could break is ever half done under this lock, so poison is ignored.
+    fn table(&self) -> MutexGuard<'_, Table> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Asks init for a process, and follows it to its end.
+    pub(crate) async fn start(
+        self: &Arc<Self>,
+        exec: Exec,
+        init: &Connection,
+        keeper: &Keeper,
+    ) -> Result<Arc<Job>, LaneError> {
+        let number = {
+            let mut table = self.table();
+            table.next += 1;
+            table.next
+        };
+        let (job, listening) = Job::ask(number, exec, init).await?;
+        self.table().jobs.insert(number, Arc::clone(&job));
+        let (jobs, followed, keeper) = (Arc::clone(self), Arc::clone(&job), keeper.clone());
+        tokio::spawn(async move {
+            followed.listen(listening, &keeper).await;
+            jobs.settle(&followed);
+        });
+        Ok(job)
+    }
+
+    fn settle(&self, job: &Arc<Job>) {
+        if job.last {
+            self.last.send_replace(Some(Arc::clone(job)));
+        }
+        let mut table = self.table();
+        let over: Vec<u64> = table.jobs.values().filter(|job| job.is_over()).map(|job| job.number).collect();
+        for number in &over[..over.len().saturating_sub(KNOWN)] {
+            table.jobs.remove(number);
+        }
+        let mut kept = 0;
+        for job in table.jobs.values().rev().filter(|job| job.is_over()) {
+            kept += job.size();
+            if kept > KEPT {
+                job.forget_outputs();
+            }
+        }
+    }
+
+    pub(crate) fn find(&self, number: u64) -> Option<Arc<Job>> {
+        self.table().jobs.get(&number).cloned()
+    }
+
+    /// All of them, the oldest first.
+    pub(crate) fn states(&self) -> Vec<ExecState> {
+        self.table().jobs.values().map(|job| job.state()).collect()
+    }
+
+    /// Waits for the end of the process that the sandbox ends with.
+    pub(crate) async fn last_ended(&self) -> Arc<Job> {
+        let mut last = self.last.subscribe();
+        loop {
+            if let Some(job) = last.borrow_and_update().as_ref() {
+                return Arc::clone(job);
+            }
+            if last.changed().await.is_err() {
+                std::future::pending::<()>().await;
+            }
+        }
+    }
+}
