@@ -135,7 +135,7 @@ callers!(the_terminal_is_given_back_after_an_error, |caller| {
     let mut pty = Pty::start(Agentbox::shipped(caller), &["no-such-program"]);
     assert_eq!(pty.finish(), 127);
     // Said on a terminal that starts lines by itself again.
-    assert!(pty.seen().contains("error: 'no-such-program' is not found inside\r\n"), "{:?}", pty.seen());
+    pty.wait_for("error: 'no-such-program' is not found inside\r\n");
     let mut pty = Pty::start(Agentbox::shipped(caller).option("--workdir=/no/such"), &["true"]);
     assert_eq!(pty.finish(), 125);
     let mut pty = Pty::start(Agentbox::shipped(caller).option("--mount=/no/such:/x"), &["true"]);

@@ -90,13 +90,21 @@ impl Agentbox {
     /// The command as it would be started, for tests that need its descriptors.
     #[must_use]
     pub fn command<I: IntoIterator<Item: AsRef<str>>>(&self, argv: I) -> Command {
+        let mut command = self.words(&[]);
+        command.arg("run").args(&self.options).arg("--");
+        command.args(argv.into_iter().map(|word| word.as_ref().to_owned()));
+        command
+    }
+
+    /// Any other words instead of a run.
+    #[must_use]
+    pub fn words(&self, words: &[&str]) -> Command {
         let agentbox = self.program.clone().unwrap_or_else(|| match self.build {
             Build::Shipped => binaries().shipped(),
             Build::Weakened => binaries().weakened(),
         });
         let mut command = self.caller.command_behind(&self.prefix, &agentbox, &self.variables);
-        command.arg("run").args(&self.options).arg("--");
-        command.args(argv.into_iter().map(|word| word.as_ref().to_owned()));
+        command.args(words);
         command
     }
 
@@ -115,7 +123,19 @@ impl Agentbox {
     /// Starts the command.
     #[track_caller]
     pub fn start<I: IntoIterator<Item: AsRef<str>>>(self, argv: I) -> Running {
-        let mut command = self.command(argv);
+        let command = self.command(argv);
+        self.begin(command)
+    }
+
+    /// Starts any other words.
+    #[track_caller]
+    pub fn start_words(self, words: &[&str]) -> Running {
+        let command = self.words(words);
+        self.begin(command)
+    }
+
+    #[track_caller]
+    fn begin(self, mut command: Command) -> Running {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
         if !self.stdin.is_empty() {

@@ -9,14 +9,18 @@ use std::time::{Duration, Instant};
 
 use handover::{Filed, Reason, State, Stay};
 use policy::{Report, SandboxId, SandboxSpec};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FlockOperation, flock};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::error::EngineError;
 use crate::kept::{self, Kept};
 use crate::reconcile;
 use crate::spawn::WaitingKeeper;
 use crate::start::{Engine, Starting};
+
+/// What dies with its keeper takes no longer for it.
+const DYING: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
 
 /// A sandbox as its owner sees it.
 #[derive(Clone, Debug)]
@@ -96,6 +100,8 @@ impl Engine {
             return Err(EngineError::Running(id.to_string()));
         }
         let spec = kept.filed()?.spec;
+        // What a later version has written is not written over.
+        kept.status()?;
         self.order(keeper, spec, Stay::UntilEnded, Some(kept.directory().to_owned()))
     }
 
@@ -115,7 +121,9 @@ impl Engine {
     /// Every sandbox of the caller's, by id.
     #[must_use]
     pub fn list(&self) -> Vec<Entry> {
-        self.ids().into_iter().map(|id| Entry { sandbox: self.look_at(&id), id }).collect()
+        let entries = self.ids().into_iter().map(|id| Entry { sandbox: self.look_at(&id), id });
+        // One of which nothing is kept has no files before its walls stand, nor when it ends.
+        entries.filter(|entry| entry.sandbox.is_ok() || self.kept(&entry.id).exists()).collect()
     }
 
     /// The ids of all that there are: kept, or only running.
@@ -224,15 +232,20 @@ impl Engine {
 
     /// Ends a sandbox that does not answer: without its keeper nothing of it goes on.
     pub fn kill(&self, id: &SandboxId) -> Result<(), EngineError> {
-        if let Ok(Some(status)) = self.kept(id).status()
-            && let State::Running { keeper, .. } = status.state
-            && self.is_running(id)
-            && let Some(keeper) = Pid::from_raw(keeper)
-        {
-            kill_process(keeper, Signal::KILL)
+        let Some(status) = self.kept(id).status()? else { return Ok(()) };
+        let State::Running { keeper, init, supervisor, .. } = status.state else { return Ok(()) };
+        let open = |pid| pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok();
+        let (keeper, others) = (open(keeper), [open(init), open(supervisor)]);
+        // Looked at after they were opened: as long as its keeper lives, the numbers are theirs.
+        if let Some(keeper) = keeper.filter(|_| self.is_running(id)) {
+            pidfd_send_signal(&keeper, Signal::KILL)
                 .map_err(|errno| EngineError::Silent { id: id.to_string(), source: errno.into() })?;
+            self.wait_for_end(id);
+            for process in others.iter().flatten() {
+                let mut descriptors = [PollFd::new(process, PollFlags::IN)];
+                let _ = poll(&mut descriptors, Some(&DYING));
+            }
         }
-        self.wait_for_end(id);
         Ok(())
     }
 

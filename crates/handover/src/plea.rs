@@ -8,6 +8,8 @@ use std::io::{self, Read};
 pub enum Plea {
     /// End the sandbox.
     End,
+    /// End the sandbox, as nothing is heard of its init any more.
+    Lost,
     /// End the sandbox, as the command that it ends with has ended with this code.
     Exited(u8),
     /// Whether the memory limit has killed anything since the last such question.
@@ -20,6 +22,7 @@ impl Plea {
     pub fn bytes(self) -> Vec<u8> {
         match self {
             Self::End => vec![b'E'],
+            Self::Lost => vec![b'L'],
             Self::Exited(code) => vec![b'X', code],
             Self::OutOfMemory => vec![b'M'],
         }
@@ -31,6 +34,7 @@ impl Plea {
         socket.read_exact(&mut byte)?;
         Ok(match byte[0] {
             b'E' => Some(Self::End),
+            b'L' => Some(Self::Lost),
             b'M' => Some(Self::OutOfMemory),
             b'X' => {
                 socket.read_exact(&mut byte)?;
@@ -69,7 +73,7 @@ mod tests {
 
     #[test]
     fn pleas_survive_their_bytes_and_nothing_else_is_one() {
-        for plea in [Plea::End, Plea::Exited(0), Plea::Exited(255), Plea::OutOfMemory] {
+        for plea in [Plea::End, Plea::Lost, Plea::Exited(0), Plea::Exited(255), Plea::OutOfMemory] {
             assert_eq!(Plea::read(plea.bytes().as_slice()).unwrap(), Some(plea));
         }
         assert_eq!(Plea::read(&b"Q"[..]).unwrap(), None);

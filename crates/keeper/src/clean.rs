@@ -21,12 +21,19 @@ impl Remains {
         Self { runtime, lock: Some(lock) }
     }
 
-    /// Removes it all, unless that was done before.
-    pub(crate) fn remove(&mut self) -> io::Result<()> {
-        if self.lock.is_some() {
-            clean(&self.runtime)?;
-            self.lock = None;
+    /// Removes what is in the runtime directory. The directory itself, and its lock, stay to the end: while they are
+    /// there, the sandbox is.
+    pub(crate) fn empty(&self) {
+        // What could not be removed is tried again, and told, in the end.
+        for entry in fs::read_dir(&self.runtime).into_iter().flatten().flatten() {
+            let _ = fs::remove_file(entry.path());
         }
+    }
+
+    /// Removes it all.
+    pub(crate) fn remove(&mut self) -> io::Result<()> {
+        clean(&self.runtime)?;
+        self.lock = None;
         Ok(())
     }
 }

@@ -61,7 +61,7 @@ fn keep(engine: &UnixStream, supervise: Supervise) -> Result<(), KeeperError> {
     let mut remains = Remains::new(order.runtime.clone(), lock);
     let (told, supervisor) = match Sandbox::start(&order, &survey, begun, client, supervise) {
         Ok(sandbox) => {
-            let (watched, supervisor) = watch::watch(sandbox, engine, &mut remains);
+            let (watched, supervisor) = watch::watch(sandbox, engine, &remains);
             (watched, Some(supervisor))
         }
         Err(error) => (Err(error), None),

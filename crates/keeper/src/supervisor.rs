@@ -75,9 +75,9 @@ impl Supervisor {
         self.socket.as_fd()
     }
 
-    /// Reads one plea. Anything that is none, and the end of the socket, is an end.
+    /// Reads one plea. Anything that is none, and the end of the socket, means that it is lost.
     pub(crate) fn plea(&mut self) -> Plea {
-        Plea::read(&self.socket).ok().flatten().unwrap_or(Plea::End)
+        Plea::read(&self.socket).ok().flatten().unwrap_or(Plea::Lost)
     }
 
     pub(crate) fn answer(&mut self, answer: Answer) -> io::Result<()> {

@@ -17,7 +17,7 @@ use crate::supervisor::Supervisor;
 pub(crate) fn watch(
     mut sandbox: Sandbox,
     engine: &UnixStream,
-    remains: &mut Remains,
+    remains: &Remains,
 ) -> (Result<(), KeeperError>, Supervisor) {
     let watched = wait_for_walls(&mut sandbox, engine).and_then(|()| serve(&mut sandbox));
     let Sandbox { plan, root, jailed, supervisor, kept } = sandbox;
@@ -25,8 +25,7 @@ pub(crate) fn watch(
     jailed.kill();
     if plan.cgroup().is_none() {
         // Without a cgroup no note of one is needed any more, and there is time while the kernel takes all down.
-        // What could not be removed is tried again, and told, in the end.
-        let _ = remains.remove();
+        remains.empty();
     }
     jailed.reap();
     remove_cgroup(&plan);
@@ -103,7 +102,7 @@ fn serve(sandbox: &mut Sandbox) -> Result<End, KeeperError> {
             return Ok(End::new(Reason::Killed));
         }
         match sandbox.supervisor.plea() {
-            Plea::End if ended => return Ok(End::new(Reason::Killed)),
+            Plea::Lost => return Ok(End::new(Reason::Killed)),
             Plea::End => return Ok(End::new(Reason::Stopped)),
             Plea::Exited(code) => return Ok(End { reason: Reason::Exited, code: Some(code) }),
             Plea::OutOfMemory => {

@@ -37,6 +37,11 @@ impl Keeper {
         self.plead(Plea::End).await;
     }
 
+    /// Asks for the end, as nothing is heard of init any more.
+    pub(crate) async fn lost(&self) {
+        self.plead(Plea::Lost).await;
+    }
+
     /// Asks for the end, as the process has ended that the sandbox ends with.
     pub(crate) async fn exited(&self, exited: Option<Exited>) {
         match exited {

@@ -89,7 +89,7 @@ async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
     };
     tokio::select! {
         () = keeper.gone() => {}
-        _ = house.init.closed() => {}
+        _ = house.init.closed() => keeper.lost().await,
         job = house.jobs.last_ended() => {
             keeper.exited(job.exited()).await;
             let _ = tokio::time::timeout(LAST_WORDS, job.unseen()).await;

@@ -1,0 +1,104 @@
+//! One caller with a state directory of its own, so that tests beside each other see only their own sandboxes.
+
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+
+use harness::{Agentbox, Caller, Finished, Running};
+use serde_json::Value;
+use tempfile::TempDir;
+
+/// A caller and its state. What is left of its sandboxes is removed when dropped.
+pub(crate) struct Home {
+    pub(crate) caller: Caller,
+    state: TempDir,
+}
+
+impl Home {
+    pub(crate) fn new(caller: Caller) -> Self {
+        Self { caller, state: caller.directory() }
+    }
+
+    pub(crate) fn state(&self) -> PathBuf {
+        self.state.path().join("state")
+    }
+
+    /// The directory of what is kept of a sandbox.
+    pub(crate) fn kept(&self, id: &str) -> PathBuf {
+        self.state().join("sandboxes").join(id)
+    }
+
+    fn agentbox(&self) -> Agentbox {
+        Agentbox::shipped(self.caller).env("AGENTBOX_HOME", &self.state().display().to_string())
+    }
+
+    /// Says something to agentbox and waits for the end.
+    #[track_caller]
+    pub(crate) fn say(&self, words: &[&str]) -> Finished {
+        self.begin(words).finish()
+    }
+
+    /// Says something to agentbox that takes a while.
+    #[track_caller]
+    pub(crate) fn begin(&self, words: &[&str]) -> Running {
+        self.agentbox().start_words(words)
+    }
+
+    /// The same with something on stdin.
+    #[track_caller]
+    pub(crate) fn say_with(&self, stdin: &[u8], words: &[&str]) -> Finished {
+        self.agentbox().stdin(stdin).start_words(words).finish()
+    }
+
+    /// Makes a sandbox: its id.
+    #[track_caller]
+    pub(crate) fn create(&self, options: &[&str]) -> String {
+        let words = [&["create"], options].concat();
+        self.say(&words).assert_success().stdout().trim().to_owned()
+    }
+
+    /// Runs a command in a sandbox to its end: its stdout.
+    #[track_caller]
+    pub(crate) fn exec(&self, id: &str, argv: &[&str]) -> String {
+        let words = [&["exec", id, "--"], argv].concat();
+        self.say(&words).assert_success().stdout()
+    }
+
+    /// The list, whole.
+    #[track_caller]
+    pub(crate) fn list(&self) -> Vec<Value> {
+        let said = self.say(&["ls", "--all", "--json"]);
+        let list: Value = serde_json::from_slice(&said.assert_success().stdout).unwrap();
+        // Those that only run, of tests beside this one, are in everybody's list.
+        list.as_array().unwrap().iter().filter(|entry| entry["kept"] != false).cloned().collect()
+    }
+
+    /// What the list says of one.
+    #[track_caller]
+    pub(crate) fn entry(&self, id: &str) -> Value {
+        let all = self.list();
+        let found = all.iter().find(|entry| entry["id"] == id);
+        found.unwrap_or_else(|| panic!("{id} is not in {all:?}")).clone()
+    }
+
+    /// What the keeper has recorded.
+    #[track_caller]
+    pub(crate) fn status(&self, id: &str) -> Value {
+        serde_json::from_slice(&std::fs::read(self.kept(id).join("status.json")).unwrap()).unwrap()
+    }
+
+    /// Makes the caller's own directory one that cannot be written, or can again.
+    pub(crate) fn set_mode(&self, path: &Path, mode: u32) {
+        use std::os::unix::fs::PermissionsExt as _;
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+}
+
+impl Drop for Home {
+    fn drop(&mut self) {
+        let listed = self.agentbox().start_words(&["ls", "--all", "--quiet"]).finish();
+        for id in listed.stdout().lines().filter(|id| self.kept(id).exists()) {
+            let mut command = self.agentbox().words(&["rm", "--force", id]);
+            let _ = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        }
+    }
+}
