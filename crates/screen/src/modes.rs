@@ -1,0 +1,148 @@
+//! What a program has switched on or off in the terminal: closed lists, by which modes are both read and said.
+
+/// A private mode (CSI ? n h) that is simply on or off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Switch {
+    ApplicationCursor = 1,
+    ReverseVideo = 1 << 1,
+    Wrap = 1 << 2,
+    CursorVisible = 1 << 3,
+    FocusEvents = 1 << 4,
+    BracketedPaste = 1 << 5,
+    ThemeReports = 1 << 6,
+    /// A public mode (CSI 4 h).
+    Insert = 1 << 7,
+    /// A public mode (CSI 20 h): a line feed also returns the carriage.
+    NewLine = 1 << 8,
+    /// ESC = and ESC >.
+    ApplicationKeypad = 1 << 9,
+}
+
+impl Switch {
+    pub(crate) fn private(number: u16) -> Option<Self> {
+        Some(match number {
+            1 => Self::ApplicationCursor,
+            5 => Self::ReverseVideo,
+            7 => Self::Wrap,
+            25 => Self::CursorVisible,
+            66 => Self::ApplicationKeypad,
+            1004 => Self::FocusEvents,
+            2004 => Self::BracketedPaste,
+            2031 => Self::ThemeReports,
+            _ => return None,
+        })
+    }
+
+    pub(crate) fn public(number: u16) -> Option<Self> {
+        Some(match number {
+            4 => Self::Insert,
+            20 => Self::NewLine,
+            _ => return None,
+        })
+    }
+}
+
+/// On or off, as a program says it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Turn {
+    On,
+    Off,
+}
+
+/// What of the mouse is reported. The last one asked for holds, and leaving any of them leaves all, as in xterm.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Mouse {
+    #[default]
+    Off,
+    Presses,
+    Buttons,
+    Drags,
+    Moves,
+}
+
+impl Mouse {
+    pub(crate) const ALL: [(Self, u16); 4] =
+        [(Self::Presses, 9), (Self::Buttons, 1000), (Self::Drags, 1002), (Self::Moves, 1003)];
+}
+
+/// How the mouse is reported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum MouseEncoding {
+    #[default]
+    Bytes,
+    Utf8,
+    Sgr,
+    Urxvt,
+    Pixels,
+}
+
+impl MouseEncoding {
+    pub(crate) const ALL: [(Self, u16); 4] =
+        [(Self::Utf8, 1005), (Self::Sgr, 1006), (Self::Urxvt, 1015), (Self::Pixels, 1016)];
+}
+
+/// All modes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Modes {
+    switches: u16,
+    pub(crate) mouse: Mouse,
+    pub(crate) encoding: MouseEncoding,
+    /// What the wheel does in the alternate screen; terminals differ in what holds if nobody has said.
+    pub(crate) alternate_scroll: Option<Turn>,
+    /// CSI n SP q, 0 to 6; 0 is the viewer's own.
+    pub(crate) cursor_shape: u16,
+    /// What has been said of blinking since the shape was.
+    pub(crate) cursor_blink: Option<Turn>,
+}
+
+impl Default for Modes {
+    fn default() -> Self {
+        Self {
+            switches: Switch::Wrap as u16 | Switch::CursorVisible as u16,
+            mouse: Mouse::Off,
+            encoding: MouseEncoding::Bytes,
+            alternate_scroll: None,
+            cursor_shape: 0,
+            cursor_blink: None,
+        }
+    }
+}
+
+impl Modes {
+    pub(crate) fn has(&self, switch: Switch) -> bool {
+        self.switches & switch as u16 != 0
+    }
+
+    pub(crate) fn turn(&mut self, switch: Switch, turn: Turn) {
+        match turn {
+            Turn::On => self.switches |= switch as u16,
+            Turn::Off => self.switches &= !(switch as u16),
+        }
+    }
+
+    /// Sets a private mode that only has to be remembered; others are not known here.
+    pub(crate) fn turn_private(&mut self, number: u16, turn: Turn) {
+        if let Some(switch) = Switch::private(number) {
+            self.turn(switch, turn);
+        } else if let Some((mouse, _)) = Mouse::ALL.into_iter().find(|(_, known)| *known == number) {
+            self.mouse = if turn == Turn::On { mouse } else { Mouse::Off };
+        } else if let Some((encoding, _)) = MouseEncoding::ALL.into_iter().find(|(_, known)| *known == number)
+        {
+            self.encoding = if turn == Turn::On { encoding } else { MouseEncoding::Bytes };
+        } else if number == 1007 {
+            self.alternate_scroll = Some(turn);
+        } else if number == 12 {
+            self.cursor_blink = Some(turn);
+        }
+    }
+
+    /// What CSI ! p puts back.
+    pub(crate) fn reset_softly(&mut self) {
+        for switch in [Switch::Insert, Switch::ApplicationCursor, Switch::ApplicationKeypad] {
+            self.turn(switch, Turn::Off);
+        }
+        for switch in [Switch::Wrap, Switch::CursorVisible] {
+            self.turn(switch, Turn::On);
+        }
+    }
+}
