@@ -10,7 +10,6 @@ mod generated;
 mod mounts;
 mod options;
 mod program;
-mod pty;
 mod refusals;
 mod screens;
 mod snapshots;

@@ -2,8 +2,9 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::time::{Duration, Instant};
 
-use harness::{Agentbox, Caller, Finished, Running};
+use harness::{Agentbox, Caller, Finished, Pty, Running};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -47,6 +48,25 @@ impl Home {
     #[track_caller]
     pub(crate) fn say_with(&self, stdin: &[u8], words: &[&str]) -> Finished {
         self.agentbox().stdin(stdin).start_words(words).finish()
+    }
+
+    /// Says something to agentbox on a terminal.
+    pub(crate) fn pty(&self, words: &[&str]) -> Pty {
+        Pty::start_words(self.agentbox(), words)
+    }
+
+    /// Waits until so many terminals are in use.
+    #[track_caller]
+    pub(crate) fn wait_for_terminals(&self, id: &str, count: usize) {
+        let deadline = Instant::now() + Duration::from_secs(20);
+        loop {
+            let said = self.say(&["terminals", "--json", id]);
+            let list: Value = serde_json::from_slice(&said.assert_success().stdout).unwrap();
+            if list.as_array().unwrap().len() == count {
+                return;
+            }
+            assert!(Instant::now() < deadline, "{list}");
+        }
     }
 
     /// Makes a sandbox: its id.

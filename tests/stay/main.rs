@@ -10,3 +10,4 @@ mod logs;
 mod names;
 mod state;
 mod stop;
+mod terminals;

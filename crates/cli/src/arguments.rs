@@ -2,6 +2,7 @@
 //! means is decided in `settings`.
 
 mod sandboxes;
+mod terminals;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -10,7 +11,10 @@ use clap::{Args, Parser, ValueEnum};
 use clap_complete::Shell;
 use policy::{Cpus, Limits, Mount, Pids, SandboxName, SandboxPath, Size, Timeout, User};
 
+use crate::keys::DetachKeys;
+
 pub(crate) use sandboxes::{Create, Exec, Inspect, Logs, Ls, Rm, Start, Stop, Wait};
+pub(crate) use terminals::{Attach, Send, Terminals};
 
 /// A computer for your agent: runs coding agents and untrusted code in isolated, ephemeral sandboxes.
 #[derive(Debug, Parser)]
@@ -38,6 +42,9 @@ pub(crate) enum Subcommand {
     Stop(Stop),
     Wait(Wait),
     Logs(Logs),
+    Attach(Attach),
+    Terminals(Terminals),
+    Send(Send),
     Rm(Rm),
     Doctor(Doctor),
     /// Print the version
@@ -87,6 +94,9 @@ pub(crate) struct Run {
     /// Leave it to itself: print the sandbox's id as soon as the command runs. It stops when the command ends
     #[arg(long, short)]
     pub(crate) detach: bool,
+    /// The keys that leave a command on a terminal to itself [default: ctrl-p,ctrl-q]
+    #[arg(long, value_name = "KEYS")]
+    pub(crate) detach_keys: Option<DetachKeys>,
     /// Print each wall on stderr: given or not, why, and how to get it
     #[arg(long)]
     pub(crate) report: bool,

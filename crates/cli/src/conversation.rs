@@ -2,12 +2,23 @@
 
 use std::io;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 
+use tokio::sync::Notify;
 use wire::{Channel, Event, ExecEvent, Exited, Failed, LaneReceiver, Request, Side};
 
+use crate::keys::DetachKeys;
 use crate::signals::{Signals, tell};
 use crate::stdio::{self, Target};
 use crate::terminal::RawMode;
+
+/// The owner's terminal in a conversation about one inside.
+#[derive(Clone)]
+pub(crate) struct Screen<'raw> {
+    pub(crate) raw: Option<&'raw RawMode>,
+    /// How to leave.
+    pub(crate) keys: DetachKeys,
+}
 
 /// How a conversation ended.
 pub(crate) enum Ended {
@@ -17,6 +28,10 @@ pub(crate) enum Ended {
     OutputBroken(io::Error),
     /// The command did not end at this signal, nor at those before it.
     GivenUp(u8),
+    /// It goes on without us, as we asked to leave.
+    Detached,
+    /// It goes on without us, as our terminal is gone.
+    HungUp,
     Lost,
 }
 
@@ -25,7 +40,7 @@ pub(crate) async fn converse(
     client: UnixStream,
     request: Request,
     signals: &mut Signals,
-    raw: Option<&RawMode>,
+    screen: Option<Screen<'_>>,
 ) -> Ended {
     let Ok((connection, _)) = wire::over_socket(client, Side::Asking) else { return Ended::Lost };
     let Ok(channel) = connection.open() else { return Ended::Lost };
@@ -35,7 +50,9 @@ pub(crate) async fn converse(
         return Ended::Lost;
     }
     drop((output.sender, error.sender, input.receiver));
-    let stdin = tokio::spawn(stdio::pump_stdin(input.sender));
+    let left = Arc::new(Notify::new());
+    let keys = screen.as_ref().map(|screen| screen.keys.clone());
+    let stdin = tokio::spawn(stdio::pump_stdin(input.sender, keys, Arc::clone(&left)));
     let heard = async { Ok(hear(hearing).await) };
     // A command whose stdout nobody reads any more is ended, not waited for: it may go on writing for ever.
     let stdout =
@@ -49,7 +66,7 @@ pub(crate) async fn converse(
             Ok((ended, (), ())) => ended,
             Err(broken) => broken,
         },
-        signal = tell(asking, signals, raw) => Ended::GivenUp(signal),
+        ended = tell(asking, signals, screen, &left) => ended,
     };
     stdin.abort();
     drop(handle);
@@ -86,6 +103,7 @@ async fn hear(mut hearing: LaneReceiver) -> Ended {
         match message.event {
             Some(Event::Exited(exited)) => return Ended::Exited(exited),
             Some(Event::Failed(failed)) => return Ended::Failed(failed),
+            Some(Event::Detached(_)) => return Ended::Detached,
             Some(Event::Started(_)) | None => {}
         }
     }

@@ -1,5 +1,6 @@
 //! `agentbox exec` and `agentbox logs`: a process in a sandbox that is there, attached to this terminal or script.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use engine::{Command, Engine};
@@ -7,14 +8,17 @@ use policy::SandboxSpec;
 use wire::{Ask, Attach, ExecState, Execs, List, Request, Side, VERSION};
 
 use crate::arguments::{Exec, Logs};
-use crate::conversation::{Ended, converse};
+use crate::conversation::{Ended, Screen, converse};
 use crate::failure::Failure;
-use crate::outcome::{exit_code, not_started, output_broken, signalled};
+use crate::outcome::{SIGHUP, exit_code, not_started, output_broken, signalled};
 use crate::output::print;
 use crate::settings;
 use crate::signals::Signals;
 use crate::stay::{ask_until_started, in_runtime};
 use crate::terminal::RawMode;
+
+/// There is a terminal of that name.
+const EEXIST: i32 = 17;
 
 pub(crate) fn exec(exec: Exec) -> Result<ExitCode, Failure> {
     let engine = Engine::open()?;
@@ -27,7 +31,10 @@ pub(crate) fn exec(exec: Exec) -> Result<ExitCode, Failure> {
         return Err(Failure::new("the command is empty").hint("name a program after `--`"));
     }
     let client = engine.connect(&id)?;
-    let asked = command.exec(&spec);
+    let terminal_name = exec.terminal.as_ref().map_or_else(String::new, ToString::to_string);
+    let keys = exec.detach_keys.clone().unwrap_or_default();
+    // A command on a terminal outlives the one who looks at it.
+    let asked = wire::Exec { detached: terminal.is_some(), terminal_name, ..command.exec(&spec) };
     if exec.detach {
         let asked = wire::Exec { detached: true, ..asked };
         let started = in_runtime(async { Ok(ask_until_started(client, asked).await) })?;
@@ -41,18 +48,30 @@ pub(crate) fn exec(exec: Exec) -> Result<ExitCode, Failure> {
     let ended = in_runtime(async {
         let mut signals = Signals::listen()?;
         let raw = command.terminal.and_then(|_| RawMode::enter());
-        let ended = converse(client, request, &mut signals, raw.as_ref()).await;
+        let screen = command.terminal.map(|_| Screen { raw: raw.as_ref(), keys });
+        let ended = converse(client, request, &mut signals, screen).await;
         // The terminal is given back before anything is said.
         drop(raw);
         Ok(ended)
     })?;
     match ended {
         Ended::Exited(exited) => Ok(exit_code(exited, &spec)),
+        Ended::Failed(failed) if failed.errno == EEXIST && failed.step == wire::Step::Request as i32 => {
+            Err(Failure::new("the name of the terminal is taken")
+                .hint(format!("`agentbox terminals {id}` lists those in use")))
+        }
         Ended::Failed(failed) => Err(not_started(failed, &command.argv[0], &spec)),
+        Ended::Detached => Ok(left_by(&id)),
+        Ended::HungUp => Ok(signalled(SIGHUP)),
         Ended::OutputBroken(error) => output_broken(error),
         Ended::GivenUp(signal) => Ok(signalled(signal)),
         Ended::Lost => Err(lost()),
     }
+}
+
+fn left_by(id: &policy::SandboxId) -> ExitCode {
+    let _ = writeln!(std::io::stderr(), "detached; `agentbox terminals {id}` lists where to come back to");
+    ExitCode::SUCCESS
 }
 
 fn lost() -> Failure {

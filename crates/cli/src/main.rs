@@ -7,6 +7,7 @@ mod doctor;
 mod exec;
 mod failure;
 mod generate;
+mod keys;
 mod outcome;
 mod output;
 mod run;
@@ -16,6 +17,7 @@ mod signals;
 mod stay;
 mod stdio;
 mod terminal;
+mod terminals;
 
 use std::process::ExitCode;
 
@@ -69,6 +71,9 @@ fn dispatch(
         Subcommand::Stop(stop) => sandboxes::stop(&stop),
         Subcommand::Wait(wait) => sandboxes::wait(&wait),
         Subcommand::Logs(logs) => exec::logs(&logs),
+        Subcommand::Attach(attach) => terminals::attach(attach),
+        Subcommand::Terminals(terminals) => terminals::terminals(&terminals),
+        Subcommand::Send(send) => terminals::send(&send),
         Subcommand::Rm(rm) => sandboxes::rm(&rm),
         Subcommand::Doctor(doctor) => doctor::doctor(&doctor),
         Subcommand::Version => generate::version(),

@@ -1,11 +1,11 @@
 //! What became of a command, as an exit code or as a failure with a hint.
 
 use std::ffi::OsStr;
-use std::io;
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use engine::find_outside;
-use policy::SandboxSpec;
+use policy::{SandboxId, SandboxSpec};
 use wire::{Exited, Failed, Step};
 
 use crate::failure::Failure;
@@ -15,12 +15,22 @@ const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
 const SIGNALLED: i32 = 128;
 const SIGPIPE: u8 = 13;
+pub(crate) const SIGHUP: u8 = 1;
 const ENOENT: i32 = 2;
 const E2BIG: i32 = 7;
 
 /// The code of a command that a signal ended, as shells have it.
 pub(crate) fn signalled(signal: u8) -> ExitCode {
     ExitCode::from(SIGNALLED as u8 + signal)
+}
+
+/// Says how to come back to a terminal that goes on.
+pub(crate) fn left(id: &SandboxId, terminal: &str) -> ExitCode {
+    let _ = writeln!(
+        io::stderr(),
+        "detached from terminal '{terminal}'; come back with `agentbox attach {id} {terminal}`"
+    );
+    ExitCode::SUCCESS
 }
 
 /// A reader that left, as `head` does, is no failure; a disk that is full is one.

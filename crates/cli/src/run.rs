@@ -9,31 +9,35 @@ use tokio::sync::oneshot;
 use wire::{Ask, Exec, Request, VERSION};
 
 use crate::arguments::Run;
-use crate::conversation::{Ended, converse};
+use crate::conversation::{Ended, Screen, converse};
 use crate::failure::Failure;
-use crate::outcome::{exit_code, not_started, output_broken, signalled};
+use crate::keys::DetachKeys;
+use crate::outcome::{SIGHUP, exit_code, left, not_started, output_broken, signalled};
 use crate::output::print_report;
 use crate::settings::{self, Reporting, Settings};
 use crate::signals::Signals;
 use crate::stay;
 use crate::terminal::RawMode;
 
+/// The name of the terminal of a run's own command.
+pub(crate) const MAIN: &str = "main";
+
 pub(crate) fn run(run: Run, keeper: WaitingKeeper) -> Result<ExitCode, Failure> {
     let engine = Engine::open()?;
-    let detach = run.detach;
+    let (detach, keys) = (run.detach, run.detach_keys.clone().unwrap_or_default());
     let Settings { spec, command, report } = settings::resolve(run, &engine)?;
     if detach {
         return stay::run_detached(&engine, keeper, spec, &command, report);
     }
     // The order goes out first of all; everything else is done while the walls go up.
-    let starting = engine
-        .start(keeper, spec.clone(), Stay::WithFirstClient)
-        .inspect_err(|_| drop(engine.reconcile()))?;
+    // A command on a terminal outlives the one who looks at it.
+    let stay = if command.terminal.is_some() { Stay::WithCommand } else { Stay::WithFirstClient };
+    let starting = engine.start(keeper, spec.clone(), stay).inspect_err(|_| drop(engine.reconcile()))?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::new("cannot start").cause(error))?;
-    let code = runtime.block_on(attach(&engine, starting, &spec, &command, report));
+    let code = runtime.block_on(attach(&engine, starting, (&spec, &command), report, keys));
     // A thread may still wait for a key on stdin; nobody needs it any more.
     runtime.shutdown_background();
     code
@@ -42,9 +46,9 @@ pub(crate) fn run(run: Run, keeper: WaitingKeeper) -> Result<ExitCode, Failure> 
 async fn attach(
     engine: &Engine,
     Starting { client, keeper }: Starting,
-    spec: &SandboxSpec,
-    command: &Command,
+    (spec, command): (&SandboxSpec, &Command),
     report: Reporting,
+    keys: DetachKeys,
 ) -> Result<ExitCode, Failure> {
     let mut signals = Signals::listen()?;
     let (walls, standing) = oneshot::channel();
@@ -52,7 +56,8 @@ async fn attach(
     // While the walls go up, what killed keepers left is cleaned up.
     let cleaning = engine.reconcile();
 
-    let exec = Exec { last: true, ..command.exec(spec) };
+    let detached = command.terminal.is_some();
+    let exec = Exec { last: true, detached, terminal_name: MAIN.to_owned(), ..command.exec(spec) };
     if command.terminal.is_some() {
         // The report comes before the command has the screen, and on a terminal that still starts its lines.
         let _ = standing.await;
@@ -62,12 +67,17 @@ async fn attach(
         client,
         Request { version: VERSION, ask: Some(Ask::Exec(exec)) },
         &mut signals,
-        raw.as_ref(),
+        command.terminal.map(|_| Screen { raw: raw.as_ref(), keys }),
     );
     let ended = ended.await;
     // The terminal is given back before anything is said.
     drop(raw);
     drop(cleaning);
+    match ended {
+        Ended::Detached => return Ok(left(&spec.id, MAIN)),
+        Ended::HungUp => return Ok(signalled(SIGHUP)),
+        _ => {}
+    }
     let kept = match keeper.await {
         Ok((kept, events)) => {
             // Where nobody else reaps, as in many containers, it would stay a zombie.
@@ -91,6 +101,7 @@ async fn attach(
         (_, Err(failure)) => Err(failure),
         (Ended::OutputBroken(error), Ok(())) => output_broken(error),
         (Ended::GivenUp(signal), Ok(())) => Ok(signalled(signal)),
+        (Ended::Detached | Ended::HungUp, Ok(())) => Ok(ExitCode::SUCCESS),
         (Ended::Lost, Ok(())) => Err(Failure::new("the sandbox ended before the command did")
             .cause("its init, supervisor or keeper was killed")),
     }

@@ -3,8 +3,10 @@
 use std::task::{Context, Waker};
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use wire::{ExecInput, LaneSender, Tell};
+use tokio::sync::Notify;
+use wire::{Detach, ExecInput, LaneSender, Tell};
 
+use crate::conversation::{Ended, Screen};
 use crate::failure::Failure;
 use crate::terminal::{self, RawMode};
 
@@ -53,26 +55,38 @@ impl Signals {
     }
 }
 
-/// Passes signals and sizes on, for as long as the command runs. A third request to end is for us, and returned.
-pub(crate) async fn tell(mut asking: LaneSender, signals: &mut Signals, raw: Option<&RawMode>) -> u8 {
+/// Passes signals and sizes on, for as long as the command runs. A third request to end is for us; so is a hang-up
+/// where the command has a terminal, which goes on without us.
+pub(crate) async fn tell(
+    mut asking: LaneSender,
+    signals: &mut Signals,
+    screen: Option<Screen<'_>>,
+    left: &Notify,
+) -> Ended {
+    let raw = screen.as_ref().and_then(|screen| screen.raw);
     let mut patience = 3;
     loop {
         let told = tokio::select! {
             _ = signals.interrupt.recv() => Some(Tell::Signal(SignalKind::interrupt().as_raw_value())),
             _ = signals.terminate.recv() => Some(Tell::Signal(SignalKind::terminate().as_raw_value())),
-            _ = signals.hang_up.recv() => Some(Tell::Signal(SignalKind::hangup().as_raw_value())),
+            _ = signals.hang_up.recv() => match screen {
+                // Our own terminal is gone: there is nobody to wait for an answer.
+                Some(_) => return Ended::HungUp,
+                None => Some(Tell::Signal(SignalKind::hangup().as_raw_value())),
+            },
             _ = signals.quit.recv() => Some(Tell::Signal(SignalKind::quit().as_raw_value())),
             _ = signals.resize.recv() => terminal::size().map(Tell::Resize),
             _ = signals.stop.recv() => {
                 suspend(raw);
                 terminal::size().map(Tell::Resize)
             }
+            () = left.notified() => Some(Tell::Detach(Detach {})),
         };
         if let Some(Tell::Signal(signal)) = told {
             signals.told = u8::try_from(signal).ok();
             patience -= 1;
             if patience == 0 {
-                return u8::try_from(signal).unwrap_or_default();
+                return Ended::GivenUp(u8::try_from(signal).unwrap_or_default());
             }
         }
         if let Some(tell) = told

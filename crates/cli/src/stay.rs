@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use engine::{Command, Engine, Events, KeeperEvent, Starting, WaitingKeeper};
+use engine::{Command, Engine, Events, KeeperEvent, Starting, Stay, WaitingKeeper};
 use policy::SandboxSpec;
 use wire::{Ask, Event, Exec, ExecEvent, Failed, Request, Side, VERSION};
 
@@ -21,7 +21,7 @@ pub(crate) fn create(create: Create, keeper: WaitingKeeper) -> Result<ExitCode, 
     let id = spec.id.clone();
     let told = serde_json::json!({"id": spec.id, "name": spec.name});
     in_runtime(async {
-        let starting = engine.create(keeper, spec)?;
+        let starting = engine.create(keeper, spec, Stay::UntilEnded)?;
         // What killed keepers left is cleaned up meanwhile.
         let cleaning = engine.reconcile();
         let ready = until_ready(starting.keeper.listen()?, report).await;
@@ -52,7 +52,7 @@ pub(crate) fn run_detached(
     let id = spec.id.clone();
     in_runtime(async {
         let exec = Exec { detached: true, last: true, ..command.exec(&spec) };
-        let Starting { client, keeper } = engine.create(keeper, spec.clone())?;
+        let Starting { client, keeper } = engine.create(keeper, spec.clone(), Stay::WithCommand)?;
         let cleaning = engine.reconcile();
         let started = match until_ready(keeper.listen()?, report).await {
             Ok(()) => ask_until_started(client, exec).await.map(drop).map_err(|failed| match failed {
@@ -84,7 +84,7 @@ pub(crate) async fn ask_until_started(
         match message.event {
             Some(Event::Started(started)) => return Ok(started.exec),
             Some(Event::Failed(failed)) => return Err(Some(failed)),
-            Some(Event::Exited(_)) | None => {}
+            Some(Event::Exited(_) | Event::Detached(_)) | None => {}
         }
     }
     Err(None)

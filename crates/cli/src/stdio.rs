@@ -2,18 +2,23 @@
 //! not hold up the others, and setting them non-blocking would change them for whoever shares them.
 
 use std::io::{self, Write as _};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 
 use bytes::Bytes;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use wire::{LaneReceiver, LaneSender};
+
+use crate::keys::{DetachKeys, Watch};
 
 /// Chunks in flight between a thread and the lane.
 const CHUNKS: usize = 4;
 const CHUNK: usize = 64 * 1024;
 
-/// Passes stdin on until its end or until the command no longer reads.
-pub(crate) async fn pump_stdin(mut lane: LaneSender) {
+/// Passes stdin on until its end or until the command no longer reads; where there are keys to leave by, until they
+/// were typed.
+pub(crate) async fn pump_stdin(mut lane: LaneSender, keys: Option<DetachKeys>, left: Arc<Notify>) {
+    let mut watch = keys.map(Watch::new);
     if is_empty() {
         lane.finish();
         return;
@@ -27,9 +32,17 @@ pub(crate) async fn pump_stdin(mut lane: LaneSender) {
             }
         }
     });
-    while let Some(bytes) = receiver.recv().await {
-        if lane.send(bytes).await.is_err() {
+    while let Some(mut bytes) = receiver.recv().await {
+        let mut leaves = false;
+        if let Some(watch) = &mut watch {
+            let (passed, completed) = watch.look_at(&bytes);
+            (bytes, leaves) = (passed.into(), completed);
+        }
+        if !bytes.is_empty() && lane.send(bytes).await.is_err() {
             return;
+        }
+        if leaves {
+            left.notify_one();
         }
     }
     lane.finish();

@@ -46,6 +46,7 @@ impl Command {
             grace_ms: GRACE_MILLISECONDS,
             detached: false,
             last: false,
+            terminal_name: String::new(),
         }
     }
 }

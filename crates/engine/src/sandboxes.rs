@@ -79,7 +79,12 @@ impl Engine {
     }
 
     /// Makes a sandbox whose workspace and outputs outlive its processes, and starts it.
-    pub fn create(&self, keeper: WaitingKeeper, spec: SandboxSpec) -> Result<Starting, EngineError> {
+    pub fn create(
+        &self,
+        keeper: WaitingKeeper,
+        spec: SandboxSpec,
+        stay: Stay,
+    ) -> Result<Starting, EngineError> {
         self.directories.make_state()?;
         let kept = self.kept(&spec.id);
         {
@@ -89,8 +94,7 @@ impl Engine {
             }
             kept.make(&Filed::new(spec.clone()))?;
         }
-        self.order(keeper, spec, Stay::UntilEnded, Some(kept.directory().to_owned()))
-            .inspect_err(|_| drop(kept.remove()))
+        self.order(keeper, spec, stay, Some(kept.directory().to_owned())).inspect_err(|_| drop(kept.remove()))
     }
 
     /// Starts a sandbox that has ended: its workspace and outputs are as they were left.

@@ -34,7 +34,9 @@ pub struct KeeperOrder {
 pub enum Stay {
     /// It ends when whoever started it is gone.
     WithFirstClient,
-    /// It ends when it is told to, or with the command that it was made for.
+    /// It ends with the command that it was made for, and when whoever started it is gone before that runs.
+    WithCommand,
+    /// It ends when it is told to.
     UntilEnded,
 }
 

@@ -40,6 +40,8 @@ pub enum ConfineError {
 /// dialling out is there afterwards, and none at all to write to.
 pub fn confine(uid: Option<u32>) -> Result<(), ConfineError> {
     let at = |step| move |errno: Errno| ConfineError::Step { step, source: errno.into() };
+    // From its first moment, and once more where a change of ids has cleared it.
+    sys::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL as u64).map_err(at("follow the keeper"))?;
     sys::set_umask(0).map_err(at("set its umask"))?;
     if let Some(uid) = uid {
         sys::set_groups(&[])

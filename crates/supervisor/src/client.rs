@@ -6,13 +6,12 @@ use std::sync::Arc;
 
 use tokio::sync::watch;
 use wire::{
-    Ask, Attach, Channel, Connection, Event, Execs, Failed, Incoming, LaneError, Request, Side, Step, Stop,
-    VERSION,
+    Ask, Channel, Connection, Event, Execs, Failed, Incoming, LaneError, Request, Side, Step, Stop, VERSION,
 };
 
 use crate::jobs::Jobs;
 use crate::keeper::Keeper;
-use crate::view::{send, view};
+use crate::view::{Beginning, send, view};
 
 /// What all clients share.
 #[derive(Debug)]
@@ -58,15 +57,19 @@ async fn request(mut channel: Channel, house: &Arc<House>) -> Result<(), LaneErr
     let Some(request) = channel.messages.receiver.next_message::<Request>().await? else { return Ok(()) };
     match request.ask.filter(|_| request.version == VERSION) {
         Some(Ask::Exec(exec)) => {
+            let named = exec.terminal.is_some() && !exec.terminal_name.is_empty();
+            if named && house.jobs.has_terminal(&exec.terminal_name) {
+                return refuse(&mut channel, EEXIST).await;
+            }
             let job = house.jobs.start(exec, &house.init, &house.keeper).await?;
-            let seen = view(channel, &job, Attach { exec: job.number, ..Default::default() }).await;
+            let seen = view(channel, &job, Beginning::Start).await;
             if !job.detached && !job.is_over() {
                 job.abandon();
             }
             seen
         }
         Some(Ask::Attach(attach)) => match house.jobs.find(attach.exec) {
-            Some(job) => view(channel, &job, attach).await,
+            Some(job) => view(channel, &job, Beginning::Later(attach)).await,
             None => refuse(&mut channel, ESRCH).await,
         },
         Some(Ask::List(_)) => {
@@ -77,12 +80,21 @@ async fn request(mut channel: Channel, house: &Arc<House>) -> Result<(), LaneErr
             house.stopped.send_replace(true);
             Ok(())
         }
+        Some(Ask::Send(send)) => match house.jobs.find(send.exec) {
+            Some(job) => {
+                job.write(send.bytes).await;
+                Ok(())
+            }
+            None => refuse(&mut channel, ESRCH).await,
+        },
         None => refuse(&mut channel, 0).await,
     }
 }
 
 /// There is no such process.
 const ESRCH: i32 = 3;
+/// There is a terminal of that name.
+const EEXIST: i32 = 17;
 
 async fn refuse(channel: &mut Channel, errno: i32) -> Result<(), LaneError> {
     let failed = Failed { step: Step::Request as i32, errno };

@@ -8,7 +8,7 @@ use bytes::Bytes;
 use tokio::sync::{Mutex, Notify, watch};
 use wire::{
     Ask, Channel, Connection, Event, Exec, ExecEvent, ExecInput, ExecState, Exited, Failed, LaneError,
-    LaneSender, Request, VERSION,
+    LaneSender, Request, Tell, VERSION,
 };
 
 use crate::keeper::Keeper;
@@ -44,7 +44,8 @@ pub(crate) struct Job {
     pub(crate) number: u64,
     argv: Vec<Bytes>,
     asked: SystemTime,
-    terminal: bool,
+    /// The name of its terminal, where it has one.
+    terminal: Option<String>,
     pub(crate) detached: bool,
     /// Whether the sandbox ends with it.
     pub(crate) last: bool,
@@ -89,12 +90,13 @@ impl Job {
         exec: Exec,
         init: &Connection,
     ) -> Result<(Arc<Self>, Listening), LaneError> {
-        let Channel { messages, input, output, error, handle } =
+        let Channel { messages, input, output: written, error, handle } =
             init.open().map_err(|_| LaneError::Closed)?;
         let mut telling = messages.sender;
-        let (argv, terminal) = (exec.argv.clone(), exec.terminal.is_some());
-        let (detached, last) = (exec.detached, exec.last);
-        let ask = Ask::Exec(Exec { detached: false, last: false, ..exec });
+        let (argv, detached, last) = (exec.argv.clone(), exec.detached, exec.last);
+        let terminal = exec.terminal.map(|_| exec.terminal_name.clone());
+        let output = exec.terminal.map_or_else(Stream::default, Stream::of_terminal);
+        let ask = Ask::Exec(Exec { detached: false, last: false, terminal_name: String::new(), ..exec });
         telling.send_message(&Request { version: VERSION, ask: Some(ask) }).await?;
         let job = Self {
             number,
@@ -103,7 +105,7 @@ impl Job {
             terminal,
             detached,
             last,
-            output: Arc::default(),
+            output: Arc::new(output),
             error: Arc::default(),
             progress: watch::channel(Progress::Asked).0,
             input: Mutex::new(Some(input.sender)),
@@ -112,7 +114,7 @@ impl Job {
             viewed: watch::channel(0).0,
         };
         let channel =
-            Inside { happening: messages.receiver, output: output.receiver, error: error.receiver, handle };
+            Inside { happening: messages.receiver, output: written.receiver, error: error.receiver, handle };
         Ok((Arc::new(job), Listening { channel }))
     }
 
@@ -156,12 +158,20 @@ impl Job {
 
     /// Ends its stdin. A terminal's has no end: others may type.
     pub(crate) async fn end_input(&self) {
-        if !self.terminal {
+        if self.terminal.is_none() {
             *self.input.lock().await = None;
         }
     }
 
+    /// The name of its terminal, where it has one.
+    pub(crate) fn terminal(&self) -> Option<&str> {
+        self.terminal.as_deref()
+    }
+
     pub(crate) async fn tell(&self, message: &ExecInput) {
+        if let Some(Tell::Resize(size)) = message.tell {
+            self.output.resize(size);
+        }
         // Where it has ended meanwhile, there is nobody to tell.
         let _ = self.telling.lock().await.send_message(message).await;
     }
@@ -192,7 +202,7 @@ impl Job {
             asked_ms: u64::try_from(asked.as_millis()).unwrap_or(u64::MAX),
             exited: if let Progress::Exited(exited) = progress { Some(exited) } else { None },
             failed: if let Progress::Failed(failed) = progress { Some(failed) } else { None },
-            terminal: self.terminal,
+            terminal: self.terminal.clone().unwrap_or_default(),
             detached: self.detached,
         }
     }
@@ -212,7 +222,7 @@ impl Job {
                     }
                     Some(Event::Failed(failed)) => return Progress::Failed(failed),
                     Some(Event::Exited(exited)) => return Progress::Exited(with_cause(exited, keeper).await),
-                    None => {}
+                    Some(Event::Detached(_)) | None => {}
                 }
             }
             Progress::Lost

@@ -43,7 +43,7 @@ impl Jobs {
     /// Asks init for a process, and follows it to its end.
     pub(crate) async fn start(
         self: &Arc<Self>,
-        exec: Exec,
+        mut exec: Exec,
         init: &Connection,
         keeper: &Keeper,
     ) -> Result<Arc<Job>, LaneError> {
@@ -52,6 +52,9 @@ impl Jobs {
             table.next += 1;
             table.next
         };
+        if exec.terminal.is_some() && exec.terminal_name.is_empty() {
+            exec.terminal_name = format!("t{number}");
+        }
         let (job, listening) = Job::ask(number, exec, init).await?;
         self.table().jobs.insert(number, Arc::clone(&job));
         let (jobs, followed, keeper) = (Arc::clone(self), Arc::clone(&job), keeper.clone());
@@ -80,6 +83,11 @@ impl Jobs {
         }
     }
 
+    /// Whether a terminal of that name is in use.
+    pub(crate) fn has_terminal(&self, name: &str) -> bool {
+        self.table().jobs.values().any(|job| !job.is_over() && job.terminal() == Some(name))
+    }
+
     pub(crate) fn find(&self, number: u64) -> Option<Arc<Job>> {
         self.table().jobs.get(&number).cloned()
     }
@@ -87,6 +95,11 @@ impl Jobs {
     /// All of them, the oldest first.
     pub(crate) fn states(&self) -> Vec<ExecState> {
         self.table().jobs.values().map(|job| job.state()).collect()
+    }
+
+    /// Whether the process that the sandbox ends with has been asked for.
+    pub(crate) fn has_last(&self) -> bool {
+        self.table().jobs.values().any(|job| job.last)
     }
 
     /// Waits for the end of the process that the sandbox ends with.

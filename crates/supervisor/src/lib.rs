@@ -82,9 +82,11 @@ async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
         }
     };
     let left = async {
-        match bequest.stay {
-            Stay::WithFirstClient => drop(first.closed().await),
-            Stay::UntilEnded => std::future::pending().await,
+        if bequest.stay != Stay::UntilEnded {
+            first.closed().await;
+        }
+        if bequest.stay == Stay::UntilEnded || (bequest.stay == Stay::WithCommand && house.jobs.has_last()) {
+            std::future::pending::<()>().await;
         }
     };
     tokio::select! {

@@ -4,8 +4,10 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use tokio::sync::Notify;
-use wire::{LaneError, LaneReceiver, LaneSender};
+use bytes::Bytes;
+use screen::{Screen, Size};
+use tokio::sync::{Notify, watch};
+use wire::{LaneError, LaneReceiver, LaneSender, WindowSize};
 
 use crate::log::{CAPACITY, Log, Piece};
 
@@ -22,6 +24,8 @@ pub(crate) struct Stream {
 #[derive(Debug, Default)]
 struct State {
     log: Log,
+    /// What a terminal shows.
+    screen: Option<Screen>,
     /// How far each viewer has read.
     viewers: BTreeMap<u64, u64>,
     next_viewer: u64,
@@ -51,21 +55,44 @@ impl Stream {
                 }
                 read.await;
             }
-            self.state().log.push(&bytes);
+            self.state().push(&bytes);
             self.grown.notify_waiters();
         }
         self.state().log.finish();
         self.grown.notify_waiters();
     }
 
+    /// The stream of a terminal of this size.
+    pub(crate) fn of_terminal(size: WindowSize) -> Self {
+        let state = State { screen: Some(Screen::new(screen_size(size))), ..State::default() };
+        Self { state: Mutex::new(state), ..Self::default() }
+    }
+
+    /// The terminal has another size now.
+    pub(crate) fn resize(&self, size: WindowSize) {
+        if let Some(screen) = &mut self.state().screen {
+            screen.resize(screen_size(size));
+        }
+    }
+
+    /// What brings a viewer's terminal to what this one shows; the viewer goes on from there.
+    pub(crate) fn show(self: &Arc<Self>) -> Option<(Bytes, Viewer)> {
+        let mut state = self.state();
+        let shown = state.screen.as_ref()?.restore();
+        let end = state.log.end();
+        let (id, offset) = state.seat(end);
+        drop(state);
+        Some((shown.into(), Viewer { stream: Arc::clone(self), id, offset }))
+    }
+
+    /// What gives a viewer's terminal back.
+    pub(crate) fn leave(&self) -> Bytes {
+        self.state().screen.as_ref().map(Screen::leave).unwrap_or_default().into()
+    }
+
     /// A viewer from this offset on, or from the first one that is kept.
     pub(crate) fn view(self: &Arc<Self>, offset: u64) -> Viewer {
-        let mut state = self.state();
-        let offset = offset.clamp(state.log.start(), state.log.end());
-        let id = state.next_viewer;
-        state.next_viewer += 1;
-        state.viewers.insert(id, offset);
-        drop(state);
+        let (id, offset) = self.state().seat(offset);
         Viewer { stream: Arc::clone(self), id, offset }
     }
 
@@ -80,7 +107,29 @@ impl Stream {
     }
 }
 
+/// Sizes come from clients; a screen takes what it can.
+fn screen_size(size: WindowSize) -> Size {
+    let clamp = |number: u32| u16::try_from(number).unwrap_or(u16::MAX);
+    Size { rows: clamp(size.rows), columns: clamp(size.columns) }
+}
+
 impl State {
+    fn push(&mut self, bytes: &[u8]) {
+        self.log.push(bytes);
+        if let Some(screen) = &mut self.screen {
+            screen.feed(bytes);
+        }
+    }
+
+    /// A new viewer's number and the offset that it begins at.
+    fn seat(&mut self, offset: u64) -> (u64, u64) {
+        let offset = offset.clamp(self.log.start(), self.log.end());
+        let id = self.next_viewer;
+        self.next_viewer += 1;
+        self.viewers.insert(id, offset);
+        (id, offset)
+    }
+
     fn has_room(&self, more: usize) -> bool {
         let Some(slowest) = self.viewers.values().min() else { return true };
         let unread = self.log.end().saturating_sub(*slowest);
@@ -93,8 +142,17 @@ impl Viewer {
         self.offset
     }
 
-    /// Sends everything to a client: until the end of the stream, or of what is there.
-    pub(crate) async fn send(mut self, mut lane: LaneSender, follow: Follow) -> Result<(), LaneError> {
+    /// Sends everything to a client: until the end of the stream, or of what is there, or until it leaves.
+    pub(crate) async fn send(
+        mut self,
+        first: Bytes,
+        mut lane: LaneSender,
+        follow: Follow,
+        mut leaving: watch::Receiver<bool>,
+    ) -> Result<(), LaneError> {
+        if !first.is_empty() {
+            lane.send(first).await?;
+        }
         loop {
             let stream = Arc::clone(&self.stream);
             let grown = stream.grown.notified();
@@ -106,9 +164,18 @@ impl Viewer {
                     stream.state().viewers.insert(self.id, end);
                     stream.read.notify_waiters();
                 }
-                Piece::NotYet if follow == Follow::ToTheEnd => grown.await,
+                Piece::NotYet if follow == Follow::ToTheEnd => tokio::select! {
+                    () = grown => {}
+                    _ = leaving.wait_for(|leaving| *leaving) => break,
+                },
                 Piece::NotYet | Piece::Finished => break,
             }
+            if *leaving.borrow() {
+                break;
+            }
+        }
+        if *leaving.borrow() {
+            lane.send(self.stream.leave()).await?;
         }
         lane.finish();
         Ok(())

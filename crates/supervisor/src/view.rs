@@ -2,31 +2,56 @@
 
 use std::sync::Arc;
 
-use wire::{Attach, Channel, Event, ExecEvent, ExecInput, LaneError, LaneSender, Started};
+use bytes::Bytes;
+use tokio::sync::watch;
+use wire::{Attach, Channel, Detach, Event, ExecEvent, ExecInput, LaneError, LaneSender, Started, Tell};
 
 use crate::job::{Job, Progress};
 use crate::stream::Follow;
 
-/// Serves a client until it has seen all, or is gone.
-pub(crate) async fn view(client: Channel, job: &Arc<Job>, from: Attach) -> Result<(), LaneError> {
+/// Where a client begins to see.
+pub(crate) enum Beginning {
+    /// It asked for the process: at its beginning.
+    Start,
+    /// It comes later: with what a terminal shows, or at the offsets it has seen.
+    Later(Attach),
+}
+
+/// Serves a client until it has seen all, has left, or is gone.
+pub(crate) async fn view(client: Channel, job: &Arc<Job>, beginning: Beginning) -> Result<(), LaneError> {
     let _seat = job.seat();
     let Channel { messages, input, output, error, handle } = client;
+    let (from, later) = match beginning {
+        Beginning::Start => (Attach::default(), false),
+        Beginning::Later(attach) => (attach, true),
+    };
     let follow = if from.no_follow { Follow::ToNow } else { Follow::ToTheEnd };
-    let (seen, seen_error) = (job.output.view(from.output), job.error.view(from.error));
+    if let Some(size) = from.size {
+        job.tell(&ExecInput { tell: Some(Tell::Resize(size)) }).await;
+    }
+    let shown = if later { job.output.show() } else { None };
+    let (first, seen) = shown.unwrap_or_else(|| (Bytes::new(), job.output.view(from.output)));
+    let seen_error = job.error.view(from.error);
     let offsets = (seen.offset(), seen_error.offset());
 
-    let feeding = tokio::spawn(feed(input.receiver, messages.receiver, Arc::clone(job)));
-    let showing = tokio::spawn(seen.send(output.sender, follow));
-    let showing_error = tokio::spawn(seen_error.send(error.sender, follow));
+    let (leave, leaving) = watch::channel(false);
+    let feeding = tokio::spawn(feed(input.receiver, messages.receiver, Arc::clone(job), leave));
+    let showing = tokio::spawn(seen.send(first, output.sender, follow, leaving.clone()));
+    let showing_error = tokio::spawn(seen_error.send(Bytes::new(), error.sender, follow, leaving.clone()));
     let telling = async {
         let mut telling = messages.sender;
-        let end = tell(&mut telling, job, offsets, follow).await?;
+        let mut left = leaving.clone();
+        let end = tokio::select! {
+            end = tell(&mut telling, job, offsets, follow) => Some(end?),
+            Ok(_) = left.wait_for(|left| *left) => None,
+        };
         // All output first.
         let _ = (showing.await, showing_error.await);
         match end {
-            Progress::Exited(exited) => send(&mut telling, Event::Exited(exited)).await,
-            Progress::Failed(failed) => send(&mut telling, Event::Failed(failed)).await,
-            Progress::Asked | Progress::Runs(_) | Progress::Lost => Ok(()),
+            Some(Progress::Exited(exited)) => send(&mut telling, Event::Exited(exited)).await,
+            Some(Progress::Failed(failed)) => send(&mut telling, Event::Failed(failed)).await,
+            Some(Progress::Asked | Progress::Runs(_) | Progress::Lost) => Ok(()),
+            None => send(&mut telling, Event::Detached(Detach {})).await,
         }
     };
     let told = tokio::select! {
@@ -72,7 +97,12 @@ async fn tell(
 }
 
 /// Passes on what a client types and tells.
-async fn feed(mut input: wire::LaneReceiver, mut tells: wire::LaneReceiver, job: Arc<Job>) {
+async fn feed(
+    mut input: wire::LaneReceiver,
+    mut tells: wire::LaneReceiver,
+    job: Arc<Job>,
+    leave: watch::Sender<bool>,
+) {
     let typing = async {
         while let Ok(Some(bytes)) = input.next().await {
             job.write(bytes).await;
@@ -81,7 +111,10 @@ async fn feed(mut input: wire::LaneReceiver, mut tells: wire::LaneReceiver, job:
     };
     let telling = async {
         while let Ok(Some(message)) = tells.next_message::<ExecInput>().await {
-            job.tell(&message).await;
+            match message.tell {
+                Some(Tell::Detach(_)) => drop(leave.send(true)),
+                _ => job.tell(&message).await,
+            }
         }
     };
     tokio::join!(typing, telling);

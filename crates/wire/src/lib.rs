@@ -23,7 +23,7 @@ pub use connection::{Connection, Incoming, Side, start};
 pub use error::{ConnectionEnd, ConnectionError, LaneError, ProtocolError};
 pub use lane::{Lane, LaneReceiver, LaneSender, MESSAGE_LIMIT};
 pub use message::{
-    Ask, Attach, Event, Exec, ExecEvent, ExecInput, ExecState, Execs, Exited, Failed, List, Request, Started,
-    Step, Stop, Tell, VERSION, WindowSize,
+    Ask, Attach, Detach, Event, Exec, ExecEvent, ExecInput, ExecState, Execs, Exited, Failed, List, Request,
+    Send, Started, Step, Stop, Tell, VERSION, WindowSize,
 };
 pub use stream::{over_pipes, over_socket};

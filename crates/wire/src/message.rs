@@ -13,7 +13,7 @@ pub struct Request {
     #[prost(uint32, tag = "1")]
     pub version: u32,
     /// The question itself.
-    #[prost(oneof = "Ask", tags = "2, 3, 4, 5")]
+    #[prost(oneof = "Ask", tags = "2, 3, 4, 5, 6")]
     pub ask: Option<Ask>,
 }
 
@@ -33,6 +33,9 @@ pub enum Ask {
     /// supervisor then ends the sandbox.
     #[prost(message, tag = "5")]
     Stop(Stop),
+    /// Type something without seeing anything: answered when it has been typed. Asked of a supervisor only.
+    #[prost(message, tag = "6")]
+    Send(Send),
 }
 
 /// A process to start.
@@ -68,6 +71,9 @@ pub struct Exec {
     /// The sandbox ends with it. Init is never asked that.
     #[prost(bool, tag = "10")]
     pub last: bool,
+    /// The name of its terminal; a supervisor gives one where this is empty. Init is never told.
+    #[prost(string, tag = "11")]
+    pub terminal_name: String,
 }
 
 /// A process to see. What it wrote is given from these offsets on, or from where it is still kept.
@@ -85,6 +91,20 @@ pub struct Attach {
     /// Only what is there, without waiting for more.
     #[prost(bool, tag = "4")]
     pub no_follow: bool,
+    /// The size of the viewer's own terminal, which the process's terminal takes.
+    #[prost(message, optional, tag = "5")]
+    pub size: Option<WindowSize>,
+}
+
+/// Something to type.
+#[derive(Clone, PartialEq, Eq, prost::Message)]
+pub struct Send {
+    /// The number of the process.
+    #[prost(uint64, tag = "1")]
+    pub exec: u64,
+    /// What to type.
+    #[prost(bytes = "bytes", tag = "2")]
+    pub bytes: bytes::Bytes,
 }
 
 /// Nothing more to say.
@@ -128,9 +148,9 @@ pub struct ExecState {
     /// Why it did not start, if so.
     #[prost(message, optional, tag = "6")]
     pub failed: Option<Failed>,
-    /// Whether it has a terminal.
-    #[prost(bool, tag = "7")]
-    pub terminal: bool,
+    /// The name of its terminal, where it has one.
+    #[prost(string, tag = "7")]
+    pub terminal: String,
     /// Whether it goes on without a client.
     #[prost(bool, tag = "8")]
     pub detached: bool,
@@ -151,7 +171,7 @@ pub struct WindowSize {
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct ExecInput {
     /// One of the list.
-    #[prost(oneof = "Tell", tags = "1, 2")]
+    #[prost(oneof = "Tell", tags = "1, 2, 3")]
     pub tell: Option<Tell>,
 }
 
@@ -164,13 +184,20 @@ pub enum Tell {
     /// Its terminal has another size now.
     #[prost(message, tag = "2")]
     Resize(WindowSize),
+    /// The viewer leaves, and wants its own terminal back as it was. Told to a supervisor only.
+    #[prost(message, tag = "3")]
+    Detach(Detach),
 }
+
+/// Nothing more to say.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct Detach {}
 
 /// What becomes of a process.
 #[derive(Clone, PartialEq, prost::Message)]
 pub struct ExecEvent {
     /// One of the list.
-    #[prost(oneof = "Event", tags = "1, 2, 3")]
+    #[prost(oneof = "Event", tags = "1, 2, 3, 4")]
     pub event: Option<Event>,
 }
 
@@ -187,6 +214,9 @@ pub enum Event {
     /// It has ended and its output has been delivered.
     #[prost(message, tag = "3")]
     Exited(Exited),
+    /// It goes on without this viewer, who has asked to leave.
+    #[prost(message, tag = "4")]
+    Detached(Detach),
 }
 
 /// A process that runs.

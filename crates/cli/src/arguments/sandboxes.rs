@@ -4,9 +4,10 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::Args;
-use policy::{SandboxPath, Timeout, User};
+use policy::{SandboxName, SandboxPath, Timeout, User};
 
 use super::SandboxOptions;
+use crate::keys::DetachKeys;
 
 /// Make a sandbox that stays, and print its id.
 ///
@@ -73,6 +74,12 @@ pub(crate) struct Exec {
     /// Leave it to itself: print its number as soon as it runs
     #[arg(long, short)]
     pub(crate) detach: bool,
+    /// A name for its terminal, to attach to it by
+    #[arg(long, value_name = "NAME")]
+    pub(crate) terminal: Option<SandboxName>,
+    /// The keys that leave a command on a terminal to itself [default: ctrl-p,ctrl-q]
+    #[arg(long, value_name = "KEYS")]
+    pub(crate) detach_keys: Option<DetachKeys>,
 }
 
 /// List sandboxes: those that run, or all.

@@ -3,20 +3,22 @@
 use std::fs::File;
 use std::io::{Read as _, Write as _};
 use std::os::fd::AsFd;
-use std::process::{Child, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
-use harness::Agentbox;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Termios, Winsize, tcgetattr, tcsetwinsize};
+
+use crate::Agentbox;
 
 /// Nothing that a test waits for takes longer.
 const PATIENCE: Duration = Duration::from_secs(60);
 
 /// A run of agentbox on a terminal of its own; it is killed when dropped.
-pub(crate) struct Pty {
+#[derive(Debug)]
+pub struct Pty {
     master: File,
     child: Child,
     seen: Arc<Mutex<Vec<u8>>>,
@@ -25,7 +27,18 @@ pub(crate) struct Pty {
 
 impl Pty {
     /// Starts a command on a new terminal of 24 rows and 80 columns.
-    pub(crate) fn start(agentbox: Agentbox, argv: &[&str]) -> Self {
+    #[must_use]
+    pub fn start(agentbox: Agentbox, argv: &[&str]) -> Self {
+        Self::begin(agentbox, |agentbox| agentbox.command(argv))
+    }
+
+    /// The same with any other words.
+    #[must_use]
+    pub fn start_words(agentbox: Agentbox, words: &[&str]) -> Self {
+        Self::begin(agentbox, |agentbox| agentbox.words(words))
+    }
+
+    fn begin(agentbox: Agentbox, command: impl FnOnce(&Agentbox) -> Command) -> Self {
         let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&master).and_then(|()| unlockpt(&master)).unwrap();
         set_size(&master, 24, 80);
@@ -36,8 +49,8 @@ impl Pty {
         };
         let before = tcgetattr(&master).unwrap();
         // Becomes what it starts, in a session of its own with the terminal as the controlling one.
-        let mut command =
-            agentbox.env("TERM", "xterm-256color").behind(["/usr/bin/setsid", "--ctty"]).command(argv);
+        let agentbox = agentbox.env("TERM", "xterm-256color").behind(["/usr/bin/setsid", "--ctty"]);
+        let mut command = command(&agentbox);
         let child = command.stdin(slave()).stdout(slave()).stderr(slave()).spawn().unwrap();
         drop(command);
         let seen = Arc::new(Mutex::new(Vec::new()));
@@ -52,13 +65,14 @@ impl Pty {
     }
 
     /// All that the terminal was sent.
-    pub(crate) fn seen(&self) -> String {
+    #[must_use]
+    pub fn seen(&self) -> String {
         String::from_utf8_lossy(&self.seen.lock().unwrap()).into_owned()
     }
 
     /// Waits until something is so.
     #[track_caller]
-    pub(crate) fn wait_until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
+    pub fn wait_until(&self, what: &str, is_so: impl Fn(&Self) -> bool) {
         let deadline = Instant::now() + PATIENCE;
         while !is_so(self) {
             assert!(Instant::now() < deadline, "never: {what}; the terminal shows:\n{}", self.seen());
@@ -68,28 +82,30 @@ impl Pty {
 
     /// Waits until the terminal has been sent a text.
     #[track_caller]
-    pub(crate) fn wait_for(&self, text: &str) {
+    pub fn wait_for(&self, text: &str) {
         self.wait_until(&format!("{text:?}"), |pty| pty.seen().contains(text));
     }
 
     /// Types.
-    pub(crate) fn type_keys(&self, keys: &str) {
+    pub fn type_keys(&self, keys: &str) {
         (&self.master).write_all(keys.as_bytes()).unwrap();
     }
 
     /// Changes the size of the window.
-    pub(crate) fn resize(&self, rows: u16, columns: u16) {
+    pub fn resize(&self, rows: u16, columns: u16) {
         set_size(&self.master, rows, columns);
     }
 
     /// Whether keys go through untouched.
-    pub(crate) fn is_raw(&self) -> bool {
+    #[must_use]
+    pub fn is_raw(&self) -> bool {
         let modes = tcgetattr(&self.master).unwrap().local_modes;
         !modes.intersects(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
     }
 
     /// Whether all settings are as they were before agentbox started.
-    pub(crate) fn is_as_before(&self) -> bool {
+    #[must_use]
+    pub fn is_as_before(&self) -> bool {
         let now = tcgetattr(&self.master).unwrap();
         let modes = |termios: &Termios| {
             (termios.input_modes, termios.output_modes, termios.control_modes, termios.local_modes)
@@ -99,19 +115,20 @@ impl Pty {
     }
 
     /// Sends a signal to agentbox.
-    pub(crate) fn signal(&self, signal: Signal) {
+    pub fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     /// The state of agentbox as the kernel names it: `S` sleeps, `T` is stopped.
-    pub(crate) fn state(&self) -> char {
+    #[must_use]
+    pub fn state(&self) -> char {
         let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
         stat.rsplit_once(") ").unwrap().1.chars().next().unwrap()
     }
 
     /// Waits for the end: the exit code. The terminal is as it was before.
     #[track_caller]
-    pub(crate) fn finish(&mut self) -> i32 {
+    pub fn finish(&mut self) -> i32 {
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
