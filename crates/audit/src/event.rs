@@ -1,0 +1,280 @@
+//! Everything that can be on record: one closed list, as small as what happened. Whatever comes from inside is a
+//! [`Text`]; all else is a number, a value of `policy` or one word of a list.
+
+use std::net::IpAddr;
+
+use policy::{Backend, Limits, SandboxName, User, Wall};
+use serde::{Deserialize, Serialize};
+
+use crate::{Arguments, Hash, Text};
+
+/// What happened. In the file an object whose `kind` is the name in kebab case, with the fields beside it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
+pub enum Event {
+    /// The sandbox was made.
+    Created {
+        /// The owner's name for it.
+        name: Option<SandboxName>,
+        /// What builds its walls.
+        backend: Backend,
+    },
+    /// It runs.
+    Started {
+        /// The walls that are not there.
+        missing: Vec<Wall>,
+        /// The walls that are there in a weaker form.
+        weaker: Vec<Wall>,
+    },
+    /// It has ended and can be started again.
+    Stopped {
+        /// Why.
+        reason: StopReason,
+        /// The exit code of its command, where that is why.
+        code: Option<i32>,
+    },
+    /// It is gone, with all that it held.
+    Removed,
+    /// A process is to be started.
+    Exec {
+        /// Its number, counted up in a sandbox's life.
+        exec: u64,
+        /// The program and its arguments.
+        argv: Arguments,
+        /// Where it starts.
+        cwd: Text,
+        /// Who it runs as.
+        user: User,
+        /// The terminal that it gets, by name.
+        terminal: Option<Text>,
+        /// Whether nobody waits for it.
+        detached: bool,
+    },
+    /// A process has ended.
+    Exited {
+        /// Its number.
+        exec: u64,
+        /// The code it gave, where it ended by itself.
+        code: Option<i32>,
+        /// The signal that ended it.
+        signal: Option<i32>,
+        /// Whether its time-out had run out before.
+        timed_out: bool,
+        /// Whether the memory limit was hit while it ran.
+        out_of_memory: bool,
+    },
+    /// A process could not be started.
+    Failed {
+        /// Its number.
+        exec: u64,
+        /// Which step failed.
+        step: Text,
+        /// The kernel's error number.
+        errno: i32,
+    },
+    /// The owner's side touched a file inside.
+    File {
+        /// What was done.
+        operation: FileOperation,
+        /// To which path inside.
+        path: Text,
+        /// Which way bytes went.
+        direction: Direction,
+        /// How many.
+        bytes: u64,
+        /// Whether it was done.
+        ok: bool,
+    },
+    /// A limit was reached.
+    Limit {
+        /// Which.
+        which: Limit,
+    },
+    /// Something was done to a terminal.
+    Terminal {
+        /// Its name.
+        name: Text,
+        /// What was done.
+        what: TerminalChange,
+    },
+    /// A port was opened to the host or closed again.
+    Port {
+        /// Which of the two.
+        what: PortChange,
+        /// The host's address.
+        address: IpAddr,
+        /// The host's port.
+        port: u16,
+    },
+    /// All processes were frozen.
+    Paused,
+    /// They run again.
+    Resumed,
+    /// Limits were changed.
+    Updated {
+        /// What holds now.
+        limits: Limits,
+    },
+    /// A process of ours was killed, and the sandbox with it.
+    Lost {
+        /// Whose end it was.
+        process: OurProcess,
+    },
+    /// Bytes before this record are no records: a write was cut off and whoever wrote then is gone. Written by
+    /// [`Writer`](crate::Writer) itself, and by nobody else.
+    Torn(Torn),
+}
+
+/// Bytes that a write left behind which was cut off.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Torn {
+    pub(crate) bytes: u64,
+    pub(crate) sha256: Hash,
+}
+
+impl Torn {
+    /// How many bytes.
+    #[must_use]
+    pub const fn bytes(&self) -> u64 {
+        self.bytes
+    }
+}
+
+macro_rules! words {
+    ($(#[$meaning:meta])* $type:ident { $($(#[$each:meta])* $variant:ident $name:literal,)* }) => {
+        $(#[$meaning])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum $type {
+            $($(#[$each])* $variant,)*
+        }
+
+        impl $type {
+            /// Every one of them.
+            pub const ALL: &[$type] = &[$($type::$variant,)*];
+
+            /// The stable name, the same in the file and for people.
+            #[must_use]
+            pub const fn name(self) -> &'static str {
+                match self { $($type::$variant => $name,)* }
+            }
+        }
+    };
+}
+
+words! {
+    /// Why a sandbox ended.
+    StopReason {
+        /// Its command ended.
+        Exited "exited",
+        /// The owner asked for it.
+        Asked "asked",
+        /// Its time was up.
+        Time "time",
+        /// Nobody had used it for long enough.
+        Idle "idle",
+        /// It could not be built, or what built it failed.
+        Failed "failed",
+    }
+}
+
+words! {
+    /// What was done to a file.
+    FileOperation {
+        /// It was read.
+        Read "read",
+        /// It was written.
+        Write "write",
+        /// A directory was listed.
+        List "list",
+        /// It was asked about.
+        Stat "stat",
+        /// A directory was made.
+        MakeDirectory "make-directory",
+        /// It was given another name.
+        Rename "rename",
+        /// It was removed.
+        Remove "remove",
+    }
+}
+
+words! {
+    /// Which way bytes went.
+    Direction {
+        /// Into the sandbox.
+        In "in",
+        /// Out of it.
+        Out "out",
+    }
+}
+
+words! {
+    /// What there was too much of.
+    Limit {
+        /// Memory.
+        Memory "memory",
+        /// Processes and threads.
+        Pids "pids",
+        /// Bytes on disk.
+        Disk "disk",
+        /// Time since the start.
+        Time "time",
+        /// Time without use.
+        Idle "idle",
+    }
+}
+
+words! {
+    /// What was done to a terminal.
+    TerminalChange {
+        /// Somebody looks at it.
+        Attached "attached",
+        /// Somebody does no more.
+        Detached "detached",
+        /// It has another size.
+        Resized "resized",
+        /// Something was typed into it by a program.
+        Sent "sent",
+    }
+}
+
+words! {
+    /// What was done to a port.
+    PortChange {
+        /// It was opened.
+        Added "added",
+        /// It was closed.
+        Removed "removed",
+    }
+}
+
+words! {
+    /// One of our processes on the host.
+    OurProcess {
+        /// The one with the owner's privileges.
+        Keeper "keeper",
+        /// The confined one.
+        Supervisor "supervisor",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_names_are_the_stable_names() {
+        fn check<Word: Serialize>(all: &[Word], name: impl Fn(&Word) -> &'static str) {
+            for word in all {
+                assert_eq!(serde_json::to_string(word).unwrap(), format!("\"{}\"", name(word)));
+            }
+        }
+        check(StopReason::ALL, |word| word.name());
+        check(FileOperation::ALL, |word| word.name());
+        check(Direction::ALL, |word| word.name());
+        check(Limit::ALL, |word| word.name());
+        check(TerminalChange::ALL, |word| word.name());
+        check(PortChange::ALL, |word| word.name());
+        check(OurProcess::ALL, |word| word.name());
+    }
+}

@@ -1,0 +1,169 @@
+//! Walks the lines of a log through all its parts, in order, with one line in memory. Safe beside a writer: a part is
+//! left only when the next one has begun to be written, which is after the last byte of this one.
+
+use std::fs::File;
+use std::io::{self, BufRead as _, BufReader, Read as _};
+use std::path::Path;
+
+use policy::SandboxId;
+
+use crate::parts::{Directory, io_failed, is_same};
+use crate::{Part, RECORD_LIMIT, ReadError};
+
+/// What the walk came to. The line itself is to be had by [`Walk::line`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// A line that ended with a newline.
+    Line,
+    /// A line longer than any record; the walk cannot go on.
+    TooLong,
+    /// The end of an older part. The line is what stood there without a newline, mostly nothing.
+    PartEnd,
+    /// The end of the log as it is now; the line as before. More may have been written at the next step.
+    End,
+}
+
+/// A walk through a log.
+#[derive(Debug)]
+pub(crate) struct Walk {
+    directory: Directory,
+    id: SandboxId,
+    /// The number that the present part has, or will have once it is no more the newest.
+    index: u64,
+    part: Part,
+    lines: Lines,
+    next: Option<(Part, File)>,
+    is_leaving: bool,
+}
+
+impl Walk {
+    /// Stands before the first line of the first part.
+    pub(crate) fn start(directory: &Path, id: &SandboxId) -> Result<Self, ReadError> {
+        let (directory, id) = (Directory::open(directory)?, id.clone());
+        let (part, file) = part_after(&directory, &id, 0, None)?
+            .ok_or_else(|| ReadError::NoLog(directory.path_of(&Part::Newest.file_name(&id))))?;
+        Ok(Self { directory, id, index: 1, part, lines: Lines::new(file), next: None, is_leaving: false })
+    }
+
+    /// The present part.
+    pub(crate) const fn part(&self) -> Part {
+        self.part
+    }
+
+    /// The number of the present line in its part, counted from 1.
+    pub(crate) const fn line_number(&self) -> u64 {
+        self.lines.number
+    }
+
+    /// The present line, without its newline.
+    pub(crate) fn line(&self) -> &[u8] {
+        self.lines.line.strip_suffix(b"\n").unwrap_or(&self.lines.line)
+    }
+
+    /// Goes on by a line, or by the end of a part.
+    pub(crate) fn step(&mut self) -> Result<Step, ReadError> {
+        if self.is_leaving
+            && let Some((part, file)) = self.next.take()
+        {
+            (self.part, self.lines, self.is_leaving) = (part, Lines::new(file), false);
+            self.index += 1;
+        }
+        loop {
+            match self.lines.read().map_err(|source| self.failed(source))? {
+                Found::Line => return Ok(Step::Line),
+                Found::TooLong => return Ok(Step::TooLong),
+                Found::Rest => {}
+            }
+            if self.next.is_some() {
+                self.is_leaving = true;
+                return Ok(Step::PartEnd);
+            }
+            self.next = self.begun_part()?;
+            if self.next.is_none() {
+                return Ok(Step::End);
+            }
+            // What was written between the last read and the first byte of the next part is read now.
+        }
+    }
+
+    /// The next part, if its writer has come to it.
+    fn begun_part(&self) -> Result<Option<(Part, File)>, ReadError> {
+        let present = self.lines.reader.get_ref();
+        let Some((part, file)) = part_after(&self.directory, &self.id, self.index, Some(present))? else {
+            return Ok(None);
+        };
+        let length = file.metadata().map_err(|source| self.failed(source))?.len();
+        Ok((part != Part::Newest || length > 0).then_some((part, file)))
+    }
+
+    fn failed(&self, source: io::Error) -> ReadError {
+        io_failed("read", self.directory.path_of(&self.part.file_name(&self.id)), source)
+    }
+}
+
+/// The part that follows the one numbered `index`, which is `present`; nothing where that is the newest.
+fn part_after(
+    directory: &Directory,
+    id: &SandboxId,
+    index: u64,
+    present: Option<&File>,
+) -> Result<Option<(Part, File)>, ReadError> {
+    // In this order: if the number is not there after the newest was opened, the newest is the one that follows.
+    let newest = directory.part(id, Part::Newest)?;
+    let path = || directory.path_of(&Part::Newest.file_name(id));
+    if let (Some(newest), Some(present)) = (&newest, present)
+        && is_same(newest, present).map_err(|source| io_failed("look at", path(), source))?
+    {
+        return Ok(None);
+    }
+    let following = Part::Numbered(index + 1);
+    if let Some(file) = directory.part(id, following)? {
+        return Ok(Some((following, file)));
+    }
+    if directory.numbers(id)?.last().is_some_and(|last| *last > index) {
+        // It may have got its number a moment ago, and others after it.
+        let file = directory.part(id, following)?;
+        let missing = || ReadError::MissingPart(directory.path_of(&following.file_name(id)));
+        return Ok(Some((following, file.ok_or_else(missing)?)));
+    }
+    match newest {
+        Some(file) => Ok(Some((Part::Newest, file))),
+        None if index == 0 => Ok(None),
+        None => Err(ReadError::MissingPart(path())),
+    }
+}
+
+/// The lines of one file, which may grow meanwhile.
+#[derive(Debug)]
+struct Lines {
+    reader: BufReader<File>,
+    line: Vec<u8>,
+    number: u64,
+}
+
+enum Found {
+    Line,
+    Rest,
+    TooLong,
+}
+
+impl Lines {
+    fn new(file: File) -> Self {
+        Self { reader: BufReader::with_capacity(RECORD_LIMIT, file), line: Vec::new(), number: 1 }
+    }
+
+    /// Reads up to the next newline; a line whose end is not there yet is gone on with next time.
+    fn read(&mut self) -> io::Result<Found> {
+        if self.line.ends_with(b"\n") {
+            self.line.clear();
+            self.number += 1;
+        }
+        // One byte more than fits, to tell a line that is too long from one that is not finished.
+        let room = (RECORD_LIMIT + 1).saturating_sub(self.line.len());
+        (&mut self.reader).take(room as u64).read_until(b'\n', &mut self.line)?;
+        if self.line.len() > RECORD_LIMIT {
+            return Ok(Found::TooLong);
+        }
+        Ok(if self.line.ends_with(b"\n") { Found::Line } else { Found::Rest })
+    }
+}
