@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::text::{Text, TextError, count};
+use crate::text::{Fit, Text, TextError, count};
 
 /// How much room all arguments of a program have together, in bytes as they lie in the file. Most of a record: what
 /// was run is what an audit is read for.
@@ -33,8 +33,8 @@ impl Arguments {
                 list.missing += 1;
                 continue;
             }
-            let text = Text::within(argument.as_ref(), room - AROUND);
-            room = if text.missing() > 0 { 0 } else { room - text.cost() - AROUND };
+            let Fit { text, cost, missing } = Text::fit(argument.as_ref(), room - AROUND);
+            room = if missing > 0 { 0 } else { room - cost - AROUND };
             list.kept.push(text);
         }
         list

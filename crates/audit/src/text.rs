@@ -42,15 +42,20 @@ impl Text {
 
     /// Escapes as many of `bytes` as fit into `room` bytes of the file, and marks how many do not.
     pub(crate) fn within(bytes: &[u8], room: usize) -> Self {
+        Self::fit(bytes, room).text
+    }
+
+    /// As [`Text::within`], and says what it took.
+    pub(crate) fn fit(bytes: &[u8], room: usize) -> Fit {
         // No byte of ours takes less than one of the file's, so what is beyond is not even looked at.
         let looked_at = &bytes[..bytes.len().min(room.saturating_add(1))];
         let mut escaped = Escaped { text: String::with_capacity(looked_at.len()), cost: 0, room };
-        let kept = escaped.push(looked_at);
-        let mut text = escaped.text;
-        if kept < bytes.len() {
-            text.push_str(&format!("\\[{} bytes more]", bytes.len() - kept));
+        let missing = bytes.len() - escaped.push(looked_at);
+        let Escaped { mut text, cost, .. } = escaped;
+        if missing > 0 {
+            text.push_str(&format!("\\[{missing} bytes more]"));
         }
-        Self(text)
+        Fit { text: Self(text), cost, missing }
     }
 
     /// The text, inert.
@@ -71,11 +76,15 @@ impl Text {
     pub fn missing(&self) -> u64 {
         unescape(&self.0).unwrap_or_default().1
     }
+}
 
-    /// How many bytes it takes in the file, between its quotes.
-    pub(crate) fn cost(&self) -> usize {
-        self.0.bytes().map(cost).sum()
-    }
+/// A text that was made to fit.
+pub(crate) struct Fit {
+    pub(crate) text: Text,
+    /// How many bytes it takes in the file between its quotes, without the mark.
+    pub(crate) cost: usize,
+    /// How many bytes were cut off.
+    pub(crate) missing: usize,
 }
 
 /// JSON writes these two with a backslash before them.
@@ -95,11 +104,18 @@ impl Escaped {
     fn push(&mut self, bytes: &[u8]) -> usize {
         let mut taken = 0;
         for chunk in bytes.utf8_chunks() {
-            for character in chunk.valid().chars() {
-                if !self.push_character(character) {
+            let mut rest = chunk.valid();
+            while let Some(character) = rest.chars().next() {
+                // Most of what is ever written is plain and goes by the run.
+                let run = rest.bytes().position(|byte| !is_plain(byte)).unwrap_or(rest.len());
+                let length = if run > 0 { run.min(self.room - self.cost) } else { character.len_utf8() };
+                let fits =
+                    if run > 0 { self.push_plain(&rest[..length]) } else { self.push_character(character) };
+                if !fits {
                     return taken;
                 }
-                taken += character.len_utf8();
+                taken += length;
+                rest = &rest[length..];
             }
             for byte in chunk.invalid() {
                 if !self.push_piece(&format!("\\x{byte:02x}")) {
@@ -117,10 +133,7 @@ impl Escaped {
             '\n' => self.push_piece("\\n"),
             '\r' => self.push_piece("\\r"),
             '\t' => self.push_piece("\\t"),
-            ' '..='~' => {
-                let mut place = [0; 4];
-                self.push_piece(character.encode_utf8(&mut place))
-            }
+            '"' => self.push_piece("\""),
             _ if character.is_ascii() => self.push_piece(&format!("\\x{:02x}", u32::from(character))),
             _ if is_visible(character) => {
                 let mut place = [0; 4];
@@ -128,6 +141,13 @@ impl Escaped {
             }
             _ => self.push_piece(&format!("\\u{{{:x}}}", u32::from(character))),
         }
+    }
+
+    /// Takes what stands for itself; nothing is taken where there is no room at all.
+    fn push_plain(&mut self, run: &str) -> bool {
+        self.cost += run.len();
+        self.text.push_str(run);
+        !run.is_empty()
     }
 
     fn push_piece(&mut self, piece: &str) -> bool {
@@ -139,6 +159,11 @@ impl Escaped {
         }
         fits
     }
+}
+
+/// Whether a byte stands for itself, in a text and in JSON.
+const fn is_plain(byte: u8) -> bool {
+    matches!(byte, b' '..=b'~') && cost(byte) == 1
 }
 
 /// Whether a character beyond ASCII can be seen and does nothing to its neighbours. The standard library knows which

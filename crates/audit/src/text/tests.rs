@@ -88,10 +88,10 @@ proptest! {
 
     #[test]
     fn any_bytes_survive(bytes in hostile()) {
-        let text = Text::new(&bytes);
-        prop_assert_eq!(text.bytes(), bytes);
+        let Fit { text, cost, missing } = Text::fit(&bytes, usize::MAX);
+        prop_assert_eq!((text.bytes(), missing), (bytes, 0));
         let json = serde_json::to_string(&text).unwrap();
-        prop_assert_eq!(json.len(), text.cost() + 2);
+        prop_assert_eq!(json.len(), cost + 2);
         prop_assert_eq!(serde_json::from_str::<Text>(&json).unwrap(), text);
     }
 
@@ -103,12 +103,16 @@ proptest! {
 
     #[test]
     fn a_cut_loses_the_end_only(bytes in hostile(), room in 0_usize..100) {
-        let text = Text::within(&bytes, room);
+        let Fit { text, cost, missing } = Text::fit(&bytes, room);
         let kept = text.bytes();
+        prop_assert_eq!(text.missing(), missing as u64);
+        prop_assert!(cost <= room);
         prop_assert!(bytes.starts_with(&kept));
         prop_assert_eq!(kept.len() as u64 + text.missing(), bytes.len() as u64);
-        let mark = if text.missing() > 0 { format!("\\[{} bytes more]", text.missing()).len() + 1 } else { 0 };
-        prop_assert!(text.cost() <= room + mark);
+        let mark = if missing > 0 { format!("\\[{missing} bytes more]").len() + 1 } else { 0 };
+        prop_assert_eq!(serde_json::to_string(&text).unwrap().len(), cost + mark + 2);
+        // It is cut where it has to be: the next character would not have fitted.
+        prop_assert!(missing == 0 || cost + 11 > room);
     }
 
     #[test]
