@@ -52,9 +52,9 @@ fn modified(file: File) -> SystemTime {
 
 /// Removes a log, the newest part last: what is left by a removal that was interrupted is as old as it was.
 fn remove(directory: &Directory, id: &SandboxId) -> Result<(), ReadError> {
+    directory.remove_file(&unborn_name(id))?;
     for number in directory.numbers(id)? {
         directory.remove_file(&Part::Numbered(number).file_name(id))?;
     }
-    directory.remove_file(&unborn_name(id))?;
     directory.remove_file(&Part::Newest.file_name(id))
 }

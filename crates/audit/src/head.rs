@@ -134,12 +134,13 @@ impl Tail {
                 let after = bytes.split_off(if has_newline { end + 1 } else { end });
                 return Ok(Self { last: Some(last), after, has_newline });
             }
-            if start > 0 {
-                end = start - 1;
-            } else if offset == 0 {
-                return Ok(Self { last: None, after: bytes, has_newline: true });
-            } else {
-                return Err(ReadError::NoHead(path.to_owned()));
+            // No write of ours leaves a line that readers would refuse.
+            let is_too_long = end - start >= RECORD_LIMIT;
+            match start {
+                0 if offset > 0 || is_too_long => return Err(ReadError::NoHead(path.to_owned())),
+                0 => return Ok(Self { last: None, after: bytes, has_newline: true }),
+                _ if is_too_long => return Err(ReadError::NoHead(path.to_owned())),
+                _ => end = start - 1,
             }
         }
     }

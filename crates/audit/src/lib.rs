@@ -1,8 +1,8 @@
 //! The audit log: what happened in a sandbox, on record, hash-chained.
 //!
 //! Written by the supervisor, which is confined and has nothing but a descriptor that appends ([`Writer`]); read by
-//! the owner's side ([`verify`], [`records`], [`follow`]), which also makes the files ([`open`], [`begin_part`]) and
-//! removes them ([`expire`]). Readers treat all of it as hostile: whoever wrote it may have been taken over. Bounded
+//! the owner's side ([`verify()`], [`records()`], [`follow()`]), which also makes the files ([`open()`], [`begin_part()`]) and
+//! removes them ([`expire()`]). Readers treat all of it as hostile: whoever wrote it may have been taken over. Bounded
 //! in memory, never a path, inert when shown.
 //!
 //! A log is `<id>.jsonl` and, once that was full, `<id>.1.jsonl`, `<id>.2.jsonl` and so on, the oldest first. A line

@@ -27,7 +27,7 @@ const AFTER_HASH: &[u8] = b"\"}";
 /// What follows the hashed bytes.
 const TAIL: usize = BEFORE_HASH.len() + DIGITS + AFTER_HASH.len();
 
-/// A record as it was read. That it is here does not say that the chain is whole: [`verify`](crate::verify) does.
+/// A record as it was read. That it is here does not say that the chain is whole: [`verify`](crate::verify()) does.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// Its number; a sandbox's first is 1.

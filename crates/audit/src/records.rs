@@ -1,5 +1,5 @@
 //! Reads the records of a log, once or for as long as it is written. Shows what is there and judges nothing but
-//! whether it can be read: whether the chain is whole is for [`verify`](crate::verify) to say.
+//! whether it can be read: whether the chain is whole is for [`verify`](crate::verify()) to say.
 
 use std::path::Path;
 use std::time::{Duration, Instant};

@@ -158,12 +158,12 @@ impl Lines {
             self.line.clear();
             self.number += 1;
         }
-        // One byte more than fits, to tell a line that is too long from one that is not finished.
-        let room = (RECORD_LIMIT + 1).saturating_sub(self.line.len());
+        let room = RECORD_LIMIT.saturating_sub(self.line.len());
         (&mut self.reader).take(room as u64).read_until(b'\n', &mut self.line)?;
-        if self.line.len() > RECORD_LIMIT {
-            return Ok(Found::TooLong);
-        }
-        Ok(if self.line.ends_with(b"\n") { Found::Line } else { Found::Rest })
+        Ok(match self.line.len() {
+            _ if self.line.ends_with(b"\n") => Found::Line,
+            RECORD_LIMIT.. => Found::TooLong,
+            _ => Found::Rest,
+        })
     }
 }

@@ -87,6 +87,13 @@ fn every_kind_has_its_line() {
 }
 
 #[test]
+fn a_kind_of_another_version_is_shown_as_it_is() {
+    let mut record = record(&Event::Paused);
+    record.event = Recorded::Unknown(Text::new("{\"kind\":\"dreamt\u{1b}\"}"));
+    assert_eq!(line(&record), "2026-11-16T03:04:05.678Z  unknown   {\"kind\":\"dreamt\\x1b\"}");
+}
+
+#[test]
 fn the_largest_record_fits() {
     // What takes most room in the file, in every place at once.
     let worst = vec![0xff; 200_000];

@@ -5,7 +5,9 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use audit::{Ending, Event, Head, Part, ReadError, Recorded, WriteError, Writer, begin_part, records};
+use audit::{
+    Ending, Event, Head, Part, RECORD_LIMIT, ReadError, Recorded, WriteError, Writer, begin_part, records,
+};
 use rustix::fs::OFlags;
 use rustix::mount::{MountFlags, UnmountFlags};
 use rustix::pipe::PipeFlags;
@@ -84,6 +86,19 @@ fn every_torn_end_is_gone_on_from() {
 }
 
 #[test]
+fn a_writer_that_leaves_a_line_without_its_newline_says_so() {
+    let log = Log::with_parts(&[2]);
+    let bytes = log.bytes(Part::Newest);
+    log.put(Part::Newest, &bytes[..bytes.len() - 1]);
+    let mut writer = log.writer();
+    assert_eq!(writer.head().ending, Ending::NoNewline);
+    writer.go_on(log.next_part()).unwrap();
+    fill(&mut writer, 1);
+    let verified = log.verify().unwrap();
+    assert_eq!((verified.count, verified.torn, verified.ending), (4, 1, Ending::Clean));
+}
+
+#[test]
 fn what_is_torn_twice_is_accounted_for_once() {
     let log = Log::with_parts(&[2]);
     let next = Log::with_parts(&[3]).bytes(Part::Newest);
@@ -114,6 +129,28 @@ fn a_changed_end_is_not_gone_on_from() {
         log.put(Part::Newest, &changed);
         assert!(matches!(Head::read(log.path(), &log.id), Err(ReadError::NoHead(_))), "a flip at {at}");
     }
+}
+
+#[test]
+fn only_an_end_that_readers_take_is_gone_on_from() {
+    let log = Log::with_parts(&[1]);
+    let record = log.bytes(Part::Newest);
+    let padded = |before: usize, after: usize| [&vec![b'x'; before], &record[..], &vec![0; after]].concat();
+    // As a power cut may leave it, and one byte longer than any record.
+    log.put(Part::Newest, &padded(0, RECORD_LIMIT - 1));
+    assert!(matches!(log.head().ending, Ending::Torn(_)) && log.verify().is_ok());
+    fill(&mut log.writer(), 1);
+    assert_eq!(log.verify().unwrap().count, 3);
+    log.put(Part::Newest, &padded(0, RECORD_LIMIT));
+    assert!(Head::read(log.path(), &log.id).is_err() && log.verify().is_err());
+    // A record in the middle of a line is none, wherever one begins to look.
+    let begun = b"{\"seq\":2\n".repeat(30_000);
+    for before in (4 * RECORD_LIMIT - 10..4 * RECORD_LIMIT).chain([1000]) {
+        log.put(Part::Newest, &padded(before, 0));
+        assert!(Head::read(log.path(), &log.id).is_err(), "{before}");
+    }
+    log.put(Part::Newest, &[&padded(1000, 0), &begun[..4 * RECORD_LIMIT - record.len()]].concat());
+    assert!(Head::read(log.path(), &log.id).is_err());
 }
 
 #[test]
@@ -156,6 +193,14 @@ fn links_are_not_followed() {
     assert!(matches!(Head::read(log.path(), &log.id), Err(ReadError::NotAFile(_))));
     assert!(log.verify().is_err());
     fs::remove_file(log.file(Part::Newest)).unwrap();
+    // Nor is one replaced that stands where a part is made.
+    fill(&mut log.writer(), 1);
+    let unborn = log.path().join(format!(".{}.jsonl.new", log.id));
+    std::os::unix::fs::symlink(&elsewhere, &unborn).unwrap();
+    assert!(matches!(begin_part(log.path(), &log.id), Err(ReadError::NotAFile(path)) if path == unborn));
+    assert!(unborn.is_symlink() && log.verify().is_ok());
+    fs::remove_file(log.file(Part::Newest)).unwrap();
+    fs::remove_file(log.file(Part::Numbered(1))).unwrap();
     rustix::fs::mknodat(
         rustix::fs::CWD,
         log.file(Part::Newest),
