@@ -151,6 +151,9 @@ fn only_an_end_that_readers_take_is_gone_on_from() {
     }
     log.put(Part::Newest, &[&padded(1000, 0), &begun[..4 * RECORD_LIMIT - record.len()]].concat());
     assert!(Head::read(log.path(), &log.id).is_err());
+    // Nor is the head of a log its start because there is no record near its end.
+    log.put(Part::Newest, &b"{\"seq\":1\n".repeat(60_000)[..4 * RECORD_LIMIT + 9000]);
+    assert!(Head::read(log.path(), &log.id).is_err());
 }
 
 #[test]
