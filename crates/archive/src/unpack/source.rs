@@ -1,0 +1,106 @@
+//! The stream that an archive is read from, block by block or in pieces as they come.
+
+use std::io::{self, Read};
+
+use crate::block::{BLOCK, Block};
+use crate::error::UnpackError;
+
+/// As much as is read at once.
+const BUFFER: usize = 256 * 1024;
+
+/// The largest record that is filled up with zeros after the end of an archive.
+const LARGEST_RECORD: usize = 1024 * 1024;
+
+/// A stream of blocks.
+#[derive(Debug)]
+pub(super) struct Source<R> {
+    input: R,
+    buffer: Box<[u8]>,
+    start: usize,
+    end: usize,
+}
+
+impl<R: Read> Source<R> {
+    pub(super) fn new(input: R) -> Self {
+        Self { input, buffer: vec![0; BUFFER].into(), start: 0, end: 0 }
+    }
+
+    /// The next block.
+    pub(super) fn block(&mut self) -> Result<Block, UnpackError> {
+        while self.end - self.start < BLOCK {
+            if self.fill()? == 0 {
+                return Err(UnpackError::Truncated);
+            }
+        }
+        let mut block = [0; BLOCK];
+        block.copy_from_slice(&self.buffer[self.start..self.start + BLOCK]);
+        self.start += BLOCK;
+        Ok(block)
+    }
+
+    /// The bytes that can be had now, at least one and at most `most`.
+    pub(super) fn piece(&mut self, most: u64) -> Result<&[u8], UnpackError> {
+        if self.start == self.end && self.fill()? == 0 {
+            return Err(UnpackError::Truncated);
+        }
+        let length = usize::try_from(most).unwrap_or(usize::MAX).min(self.end - self.start);
+        let piece = &self.buffer[self.start..self.start + length];
+        self.start += length;
+        Ok(piece)
+    }
+
+    /// What fills the last block after `size` bytes.
+    pub(super) fn padding(&mut self, size: u64) -> Result<(), UnpackError> {
+        let mut left = size.wrapping_neg() % BLOCK as u64;
+        while left > 0 {
+            left -= self.piece(left)?.len() as u64;
+        }
+        Ok(())
+    }
+
+    /// All `size` bytes at once, and what fills the last block. The caller has bounded `size`.
+    pub(super) fn whole(&mut self, size: usize) -> Result<Vec<u8>, UnpackError> {
+        let mut bytes = Vec::new();
+        while bytes.len() < size {
+            let piece = self.piece((size - bytes.len()) as u64)?;
+            bytes.extend_from_slice(piece);
+        }
+        self.padding(size as u64)?;
+        Ok(bytes)
+    }
+
+    /// Reads what fills the last record, so that whoever writes it is not cut off. Nothing else may follow.
+    pub(super) fn end(&mut self) -> Result<(), UnpackError> {
+        let mut seen = 0;
+        while seen <= LARGEST_RECORD {
+            if self.start == self.end && self.fill()? == 0 {
+                return Ok(());
+            }
+            let rest = &self.buffer[self.start..self.end];
+            if rest.iter().any(|byte| *byte != 0) {
+                return Err(UnpackError::Trailing);
+            }
+            seen += rest.len();
+            self.start = self.end;
+        }
+        Err(UnpackError::Trailing)
+    }
+
+    /// Reads more behind what is there; zero is the end of the stream.
+    fn fill(&mut self) -> Result<usize, UnpackError> {
+        self.buffer.copy_within(self.start..self.end, 0);
+        self.end -= self.start;
+        self.start = 0;
+        loop {
+            match self.input.read(&mut self.buffer[self.end..]) {
+                Ok(count) => {
+                    // A reader that lies about what it read must not make us trust it.
+                    self.end = (self.end + count).min(self.buffer.len());
+                    return Ok(count);
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(UnpackError::Input(error)),
+            }
+        }
+    }
+}

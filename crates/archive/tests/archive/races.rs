@@ -1,0 +1,94 @@
+//! Somebody swaps a directory for a link while it is packed or unpacked: nothing outside is ever written or read.
+
+use std::fs::{self, File};
+use std::os::unix::fs::symlink;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+
+use archive::pack;
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+use crate::builder::{Builder, Place};
+
+const ROUNDS: usize = 10_000;
+
+/// Swaps `one` and `other` for each other as long as `work` goes on, and at least so many times.
+fn while_swapping(one: &Path, other: &Path, mut work: impl FnMut()) {
+    let over = AtomicBool::new(false);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for _ in 0..ROUNDS {
+                renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
+                // Else the other side might never see one of the two.
+                thread::yield_now();
+            }
+            over.store(true, Ordering::Release);
+        });
+        while !over.load(Ordering::Acquire) {
+            work();
+        }
+    });
+}
+
+#[test]
+fn unpacking_never_leaves_its_directory() {
+    let place = Place::new();
+    let (directory, link) = (place.root().join("a"), place.root().join("b"));
+    fs::create_dir_all(directory.join("c")).unwrap();
+    fs::create_dir(place.outside().join("c")).unwrap();
+    symlink("../outside", &link).unwrap();
+    let bytes = Builder::default()
+        .directory("a")
+        .file("a/secret", "overwritten")
+        .directory("a/c")
+        .file("a/c/new", "x")
+        .hard_link("a/hard", "a/secret")
+        .symbolic_link("a/soft", "x")
+        .file("a/d/e", "x")
+        .end();
+    let mut outcomes = [0, 0];
+    while_swapping(&directory, &link, || {
+        outcomes[usize::from(place.unpack(&bytes).is_ok())] += 1;
+    });
+    fs::remove_dir(place.outside().join("c")).unwrap();
+    place.assert_untouched();
+    assert!(outcomes[0] > 0 && outcomes[1] > 0, "the race was not run: {outcomes:?}");
+}
+
+#[test]
+fn packing_never_leaves_its_directory() {
+    let place = Place::new();
+    let (directory, link) = (place.root().join("a"), place.root().join("b"));
+    fs::create_dir(&directory).unwrap();
+    fs::write(directory.join("mine"), "mine").unwrap();
+    symlink("../outside", &link).unwrap();
+    let root = File::open(place.root()).unwrap();
+    let mut seen = [0, 0];
+    while_swapping(&directory, &link, || {
+        for name in [&b"."[..], b"a", b"a/secret", b"a/mine"] {
+            let mut bytes = Vec::new();
+            let _ = pack(&root, name, &mut bytes, &mut |_| {});
+            let has = |text: &[u8]| bytes.windows(text.len()).any(|window| window == text);
+            assert!(!has(b"/secret") && !has(b"secret\0"), "a file from outside");
+            seen[usize::from(has(b"mine"))] += 1;
+        }
+    });
+    assert!(seen[0] > 0 && seen[1] > 0, "the race was not run: {seen:?}");
+    place.assert_untouched();
+}
+
+#[test]
+fn a_file_that_becomes_a_pipe_does_not_hold_up_packing() {
+    let place = Place::new();
+    let (file, fifo) = (place.root().join("a"), place.root().join("b"));
+    fs::write(&file, "mine").unwrap();
+    rustix::fs::mkfifoat(CWD, &fifo, rustix::fs::Mode::RWXU).unwrap();
+    let root = File::open(place.root()).unwrap();
+    while_swapping(&file, &fifo, || {
+        let mut bytes = Vec::new();
+        let _ = pack(&root, b"a", &mut bytes, &mut |_| {});
+        let packed = pack(&root, b".", &mut bytes, &mut |_| {}).unwrap();
+        assert!(packed.entries <= 2);
+    });
+}
