@@ -1,7 +1,5 @@
 //! Writes archives byte by byte, right and wrong ones, and looks at directories from the outside.
 
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
-
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt;

@@ -225,7 +225,7 @@ fn a_file_that_is_cut_is_filled_with_zeros() {
 fn a_tree_without_a_bottom_ends() {
     let from = Place::new();
     let mut directory =
-        rustix::fs::open(&from.root(), rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap();
+        rustix::fs::open(from.root(), rustix::fs::OFlags::PATH, rustix::fs::Mode::empty()).unwrap();
     for _ in 0..400 {
         rustix::fs::mkdirat(&directory, "d", rustix::fs::Mode::RWXU).unwrap();
         directory =
