@@ -109,7 +109,9 @@ impl<W: Write> Packer<'_, W> {
         let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
         let (parent, last) = name.split();
         let parent = if parent.is_empty() { b"." } else { parent };
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        // To pass through a directory is not to read it.
+        let how = if name.is_root() { OFlags::RDONLY } else { OFlags::PATH };
+        let flags = how | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let parent = rustix::fs::openat2(directory, parent, flags, Mode::empty(), resolve)
             .map_err(system(Action::Open))?;
         if name.is_root() {

@@ -14,6 +14,7 @@ mod channel;
 mod domain;
 mod ends;
 mod exec;
+mod files;
 mod plan;
 mod reaper;
 mod spawner;
@@ -33,12 +34,17 @@ pub fn main() -> ExitCode {
 }
 
 /// Runs init until its channel ends. `arguments` come without the program's name:
-/// `[--landlock off|required] [--write PATH]… [--read PATH]…`.
+/// `[--landlock off|required] [--write PATH]… [--read PATH]…`. With `files` first it is no init at all, but a process
+/// inside that does one thing with files.
 ///
 /// The exit code is 0 when the other side closed the channel, 1 when the channel broke or init could not
 /// start, 2 for wrong arguments and 3 when Landlock is required and cannot be had.
 pub fn run_from_arguments(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-    match boot::run(arguments.into_iter()) {
+    let mut arguments = arguments.into_iter().peekable();
+    if arguments.peek().is_some_and(|first| first == "files") {
+        return files::run();
+    }
+    match boot::run(arguments) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("agentbox-init: {error}");

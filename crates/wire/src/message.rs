@@ -2,6 +2,15 @@
 //! supervisor and from the supervisor to init. Byte fields are data from either side: bounded, never a path
 //! of the host, never printed unescaped.
 
+mod files;
+
+pub use files::{
+    Change, FILE_REQUEST_LIMIT, FileAnswer, FileAsk, FileChanged, FileCode, FileDone, FileEntry, FileFailed,
+    FileKind, FileReply, FileRequest, FileSkipped, FileStat, LIST_LIMIT, ListDirectory, MakeDirectory,
+    MoveFile, PATH_LIMIT, PackTree, ReadFile, RemoveFile, SkippedWhy, StatFile, UnpackTree, WatchFile,
+    WriteFile, WriteHow,
+};
+
 /// The version of this list. Both sides of a connection are of one build today; the number is checked so that
 /// they can be of two builds later.
 pub const VERSION: u32 = 1;

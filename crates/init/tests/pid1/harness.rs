@@ -5,6 +5,7 @@
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::Duration;
 
@@ -48,13 +49,18 @@ pub(crate) fn command(arguments: &[&str]) -> Command {
 const NAMESPACES: [&str; 5] = ["--pid", "--fork", "--kill-child", "--mount", "--mount-proc"];
 
 fn namespaced(unshare: &[&str], arguments: &[&str]) -> Command {
+    let mut command = Command::new("unshare");
+    command.args(unshare).arg("--").arg(program()).args(arguments);
+    command
+}
+
+/// init's own file.
+pub(crate) fn program() -> PathBuf {
     let mut program = std::env::current_exe().unwrap();
     program.pop();
     program.pop();
     program.push("examples/pid1");
-    let mut command = Command::new("unshare");
-    command.args(unshare).arg("--").arg(program).args(arguments);
-    command
+    program
 }
 
 /// Runs init to its end, with nobody on its channel.

@@ -3,6 +3,7 @@
 mod domain;
 mod endings;
 mod exec;
+mod files;
 mod harness;
 mod streams;
 mod terminals;
