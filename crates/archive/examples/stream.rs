@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::process::ExitCode;
 
-use archive::{Limits, Top, pack, unpack};
+use archive::{Limits, Output, Top, pack, unpack};
 
 const LIMITS: Limits = Limits { bytes: 1 << 40, entries: 1 << 30, name_length: 4095, depth: 256 };
 
@@ -16,11 +16,11 @@ fn stream(arguments: &[OsString]) -> Result<(), Box<dyn std::error::Error>> {
     let file = |descriptor: io::Result<OwnedFd>| descriptor.map(File::from);
     match arguments {
         [word, directory, name] if word == "pack" => {
-            let output = file(io::stdout().as_fd().try_clone_to_owned())?;
             let remark = &mut |remark: archive::Remark<'_>| {
                 eprintln!("{}: {:?}", remark.path.escape_ascii(), remark.why)
             };
-            let packed = pack(File::open(directory)?, name.as_bytes(), output, remark)?;
+            let packed =
+                pack(File::open(directory)?, name.as_bytes(), Output::Pipe(io::stdout().as_fd()), remark)?;
             eprintln!("{packed:?}");
         }
         [word, directory] if word == "unpack" => {

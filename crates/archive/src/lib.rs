@@ -20,5 +20,5 @@ pub use error::{Action, HeaderError, PackError, UnpackError};
 pub use extended::ExtendedError;
 pub use limits::{Limit, Limits};
 pub use name::NameError;
-pub use pack::{Packed, Remark, Why, pack};
+pub use pack::{Output, Packed, Remark, Why, pack};
 pub use unpack::{Top, Unpacked, unpack};

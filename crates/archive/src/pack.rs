@@ -2,10 +2,11 @@
 //! link, every file is looked at again after it was opened, and a directory is held by its descriptor.
 
 mod links;
+mod output;
 mod sink;
 
 use std::ffi::CStr;
-use std::io::Write;
+use std::fs::File;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, Stat};
@@ -17,6 +18,7 @@ use crate::limits::Limits;
 use crate::moment::Moment;
 use crate::name::Name;
 use links::Links;
+pub use output::Output;
 use sink::{Contents, Outgoing, Sink};
 
 /// As deep as a tree is followed: each level holds a descriptor.
@@ -71,7 +73,7 @@ pub struct Packed {
 pub fn pack(
     directory: impl AsFd,
     name: &[u8],
-    output: impl Write,
+    output: Output<'_>,
     remark: &mut dyn FnMut(Remark<'_>),
 ) -> Result<Packed, PackError> {
     let limits = Limits { bytes: 0, entries: 0, name_length: NAME_LENGTH, depth: DEPTH };
@@ -86,8 +88,8 @@ pub fn pack(
 /// What happened to an entry short of an error that ends all.
 type Outcome<T> = Result<Result<T, Why>, PackError>;
 
-struct Packer<'a, W> {
-    sink: Sink<W>,
+struct Packer<'a, 'o> {
+    sink: Sink<'o>,
     links: Links,
     remark: &'a mut dyn FnMut(Remark<'_>),
     packed: Packed,
@@ -99,7 +101,7 @@ struct Level {
     name_length: usize,
 }
 
-impl<W: Write> Packer<'_, W> {
+impl Packer<'_, '_> {
     /// What was asked for: it must be there, and be something.
     fn top(&mut self, directory: BorrowedFd<'_>, name: &Name) -> Result<(), PackError> {
         let system = |action| {
@@ -215,7 +217,7 @@ impl<W: Write> Packer<'_, W> {
         }
         let entry = outgoing(path, &stat);
         self.write(&entry)?;
-        let contents = self.sink.contents(file.as_fd(), entry.size).map_err(PackError::Output)?;
+        let contents = self.sink.contents(&File::from(file), entry.size).map_err(PackError::Output)?;
         self.packed.bytes += entry.size;
         let why = match contents {
             Contents::Whole => return Ok(Ok(())),

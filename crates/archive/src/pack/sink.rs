@@ -1,7 +1,7 @@
 //! The stream that an archive is written to: one buffer, into which small files are read directly.
 
-use std::io::{self, Write};
-use std::os::fd::BorrowedFd;
+use std::fs::File;
+use std::io;
 
 use rustix::io::Errno;
 
@@ -10,8 +10,13 @@ use crate::extended::write_record;
 use crate::moment::Moment;
 use crate::number::LARGEST_OCTAL;
 
+use super::output::Output;
+
 /// As much as is read and written at once.
 const BUFFER: usize = 256 * 1024;
+
+/// From this size on it is worth it to ask the kernel to move a file itself.
+const LARGE: u64 = 1024 * 1024;
 
 /// An entry to be written.
 #[derive(Debug)]
@@ -40,14 +45,14 @@ pub(super) enum Contents {
 
 /// A stream of blocks.
 #[derive(Debug)]
-pub(super) struct Sink<W> {
-    output: W,
+pub(super) struct Sink<'a> {
+    output: Output<'a>,
     buffer: Box<[u8]>,
     filled: usize,
 }
 
-impl<W: Write> Sink<W> {
-    pub(super) fn new(output: W) -> Self {
+impl<'a> Sink<'a> {
+    pub(super) fn new(output: Output<'a>) -> Self {
         Self { output, buffer: vec![0; BUFFER].into(), filled: 0 }
     }
 
@@ -98,24 +103,28 @@ impl<W: Write> Sink<W> {
     }
 
     /// Writes exactly `size` bytes from `file`, and what fills the last block.
-    pub(super) fn contents(&mut self, file: BorrowedFd<'_>, size: u64) -> io::Result<Contents> {
-        let mut left = size;
+    pub(super) fn contents(&mut self, file: &File, size: u64) -> io::Result<Contents> {
+        let mut written = 0;
+        if size >= LARGE {
+            self.empty()?;
+            written = self.output.move_in(file, size)?;
+        }
         let mut outcome = Contents::Whole;
-        while left > 0 {
-            let space = self.space(left)?;
+        while written < size {
+            let space = self.space(size - written)?;
             match rustix::io::read(file, space) {
                 Ok(0) => outcome = Contents::Shrank,
                 Ok(count) => {
                     self.filled += count;
-                    left -= count as u64;
+                    written += count as u64;
                     continue;
                 }
                 Err(Errno::INTR) => continue,
                 Err(errno) => outcome = Contents::Failed(errno),
             }
-            self.zeros(left)?;
-            left = 0;
+            break;
         }
+        self.zeros(size - written)?;
         self.pad(size)?;
         if outcome == Contents::Whole && rustix::io::read(file, &mut [0]).is_ok_and(|count| count > 0) {
             outcome = Contents::Grew;
@@ -167,7 +176,7 @@ impl<W: Write> Sink<W> {
     }
 
     fn empty(&mut self) -> io::Result<()> {
-        self.output.write_all(&self.buffer[..self.filled])?;
+        self.output.write(&self.buffer[..self.filled])?;
         self.filled = 0;
         Ok(())
     }

@@ -1,6 +1,7 @@
 //! The stream that an archive is read from, block by block or in pieces as they come.
 
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
 
 use crate::block::{BLOCK, Block};
 use crate::error::UnpackError;
@@ -47,6 +48,20 @@ impl<R: Read> Source<R> {
         let piece = &self.buffer[self.start..self.start + length];
         self.start += length;
         Ok(piece)
+    }
+
+    /// Moves up to `most` bytes into a file past the buffer, which is empty. The standard library knows how to ask the
+    /// kernel for it where both are descriptors. Gives how many there were.
+    pub(super) fn pour(&mut self, file: &File, most: u64) -> io::Result<u64> {
+        let mut output = BufWriter::with_capacity(BUFFER, file);
+        let poured = io::copy(&mut (&mut self.input).take(most), &mut output)?;
+        output.flush()?;
+        Ok(poured)
+    }
+
+    /// Whether everything that was read has been used.
+    pub(super) fn is_drained(&self) -> bool {
+        self.start == self.end
     }
 
     /// What fills the last block after `size` bytes.

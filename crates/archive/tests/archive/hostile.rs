@@ -6,7 +6,7 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::process::Command;
 
 use archive::{
-    ExtendedError, Field, HeaderError, Limit, Limits, NameError, Special, Top, UnpackError, unpack,
+    ExtendedError, Field, HeaderError, Limit, Limits, NameError, Output, Special, Top, UnpackError, unpack,
 };
 
 use crate::builder::{Builder, LIMITS, Place};
@@ -182,7 +182,7 @@ fn no_file_is_set_user_id() {
     fs::write(from.root().join("d/f"), "").unwrap();
     fs::set_permissions(from.root().join("d/f"), PermissionsExt::from_mode(0o6755)).unwrap();
     fs::set_permissions(from.root().join("d"), PermissionsExt::from_mode(0o7777)).unwrap();
-    archive::pack(File::open(from.root()).unwrap(), b"d", &mut bytes, &mut |_| {}).unwrap();
+    archive::pack(File::open(from.root()).unwrap(), b"d", Output::Writer(&mut bytes), &mut |_| {}).unwrap();
     place.unpack(&bytes).unwrap();
     let mode = |name| fs::metadata(place.root().join(name)).unwrap().mode() & 0o7777;
     assert_eq!((mode("d/f"), mode("d")), (0o755, 0o777));

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use archive::pack;
+use archive::{Output, pack};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 
 use crate::builder::{Builder, Place};
@@ -68,7 +68,7 @@ fn packing_never_leaves_its_directory() {
     while_swapping(&directory, &link, || {
         for name in [&b"."[..], b"a", b"a/secret", b"a/mine"] {
             let mut bytes = Vec::new();
-            let _ = pack(&root, name, &mut bytes, &mut |_| {});
+            let _ = pack(&root, name, Output::Writer(&mut bytes), &mut |_| {});
             let has = |text: &[u8]| bytes.windows(text.len()).any(|window| window == text);
             assert!(!has(b"/secret") && !has(b"secret\0"), "a file from outside");
             seen[usize::from(has(b"mine"))] += 1;
@@ -87,8 +87,8 @@ fn a_file_that_becomes_a_pipe_does_not_hold_up_packing() {
     let root = File::open(place.root()).unwrap();
     while_swapping(&file, &fifo, || {
         let mut bytes = Vec::new();
-        let _ = pack(&root, b"a", &mut bytes, &mut |_| {});
-        let packed = pack(&root, b".", &mut bytes, &mut |_| {}).unwrap();
+        let _ = pack(&root, b"a", Output::Writer(&mut bytes), &mut |_| {});
+        let packed = pack(&root, b".", Output::Writer(&mut bytes), &mut |_| {}).unwrap();
         assert!(packed.entries <= 2);
     });
 }

@@ -3,13 +3,14 @@
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::Write;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use archive::{PackError, Packed, Remark, Top, Why, pack, unpack};
+use archive::{Output, PackError, Packed, Remark, Top, Why, pack, unpack};
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps};
 
 use crate::builder::{Builder, LIMITS, Place, look};
@@ -50,7 +51,9 @@ fn packed(directory: &Path, name: &str) -> (Vec<u8>, Packed, Vec<(String, Why)>)
     let mut remark = |Remark { path, why }: Remark<'_>| {
         remarks.push((String::from_utf8_lossy(path).into_owned(), why));
     };
-    let packed = pack(File::open(directory).unwrap(), name.as_bytes(), &mut bytes, &mut remark).unwrap();
+    let packed =
+        pack(File::open(directory).unwrap(), name.as_bytes(), Output::Writer(&mut bytes), &mut remark)
+            .unwrap();
     (bytes, packed, remarks)
 }
 
@@ -161,8 +164,13 @@ fn what_is_no_file_is_left_out_and_named() {
     for (directory, name) in
         [(tree.as_path(), "fifo"), (tree.as_path(), "socket"), (Path::new("/dev"), "null")]
     {
-        let error =
-            pack(File::open(directory).unwrap(), name.as_bytes(), Vec::new(), &mut |_| {}).unwrap_err();
+        let error = pack(
+            File::open(directory).unwrap(),
+            name.as_bytes(),
+            Output::Writer(&mut Vec::new()),
+            &mut |_| {},
+        )
+        .unwrap_err();
         assert!(matches!(error, PackError::Special { .. }), "{error}");
     }
 }
@@ -172,7 +180,12 @@ fn packing_stays_beneath_its_directory() {
     let from = Place::new();
     symlink("../outside", from.root().join("link")).unwrap();
     for name in ["../canary", "/etc/passwd", "link/secret", "", "missing", "link/../../canary"] {
-        let packed = pack(File::open(from.root()).unwrap(), name.as_bytes(), Vec::new(), &mut |_| {});
+        let packed = pack(
+            File::open(from.root()).unwrap(),
+            name.as_bytes(),
+            Output::Writer(&mut Vec::new()),
+            &mut |_| {},
+        );
         assert!(packed.is_err(), "{name}");
     }
 }
@@ -212,8 +225,10 @@ fn a_file_that_is_cut_is_filled_with_zeros() {
     let mut output = Cutting { file: File::options().write(true).open(&path).unwrap(), written: Vec::new() };
     let mut remarks = Vec::new();
     let packed =
-        pack(File::open(from.root()).unwrap(), b"file", &mut output, &mut |remark| remarks.push(remark.why))
-            .unwrap();
+        pack(File::open(from.root()).unwrap(), b"file", Output::Writer(&mut output), &mut |remark| {
+            remarks.push(remark.why)
+        })
+        .unwrap();
     assert_eq!((packed.bytes, remarks), (1_000_000, vec![Why::Shrank]));
     to.unpack(&output.written).unwrap();
     let contents = fs::read(to.root().join("file")).unwrap();
@@ -234,4 +249,32 @@ fn a_tree_without_a_bottom_ends() {
     let (bytes, packed, remarks) = packed(&from.root(), "d");
     assert_eq!((packed.entries, remarks.len(), remarks[0].1), (256, 1, Why::TooDeep));
     Place::new().unpack(&bytes).unwrap();
+}
+
+#[test]
+fn a_tree_goes_through_a_pipe_as_it_was() {
+    let (from, to) = (Place::new(), Place::new());
+    fill(&from.root());
+    // Large enough to be left to the kernel, and not a multiple of anything.
+    let noise: Vec<u8> =
+        (0..5_000_001_u32).map(|index| (index.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+    fs::write(from.root().join("tree/larger"), noise).unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    let root = File::open(from.root()).unwrap();
+    let packing =
+        std::thread::spawn(move || pack(root, b"tree", Output::Pipe(writer.as_fd()), &mut |_| {}).unwrap());
+    let reader = File::from(OwnedFd::from(reader));
+    let unpacked = unpack(reader, File::open(to.root()).unwrap(), Top::Kept, &LIMITS).unwrap();
+    assert_eq!(packing.join().unwrap().bytes, unpacked.bytes);
+    assert_eq!(look(&to.root()), look(&from.root()));
+}
+
+#[test]
+fn a_reader_that_goes_ends_packing() {
+    let from = Place::new();
+    fs::write(from.root().join("file"), vec![1; 5_000_000]).unwrap();
+    let (reader, writer) = std::io::pipe().unwrap();
+    drop(reader);
+    let packed = pack(File::open(from.root()).unwrap(), b"file", Output::Pipe(writer.as_fd()), &mut |_| {});
+    assert!(matches!(packed, Err(PackError::Output(_))), "{packed:?}");
 }

@@ -2,8 +2,9 @@
 //! `archive`; here its words become those of the replies.
 
 use std::error::Error;
+use std::os::fd::AsFd;
 
-use archive::{Limits, PackError, Remark, Top, UnpackError, Why};
+use archive::{Limits, Output, PackError, Remark, Top, UnpackError, Why};
 use bytes::Bytes;
 use rustix::fs::OFlags;
 use wire::{FileAnswer, FileCode, FileDone, FileSkipped, PackTree, SkippedWhy, UnpackTree};
@@ -25,7 +26,7 @@ pub(super) fn pack(ask: &PackTree, streams: &mut Streams) -> Result<FileDone, Fa
             told = replies.send(FileAnswer::Skipped(skipped(remark)));
         }
     };
-    let packed = archive::pack(directory, name, output, &mut remark);
+    let packed = archive::pack(directory, name, Output::Pipe(output.as_fd()), &mut remark);
     let packed = packed.map_err(|error| pack_failure(&ask.path, &error))?;
     told?;
     Ok(FileDone { bytes: packed.bytes, entries: packed.entries, more: false })

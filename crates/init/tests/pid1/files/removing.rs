@@ -79,7 +79,7 @@ async fn nothing_outside_is_removed_by_a_race() {
         }
     });
     let mut removed = 0;
-    for _ in 0..200 {
+    for _ in 0..60 {
         let _ = fs::create_dir(at("tree"));
         match ask(&init, remove(&at("tree"), true)).await.last {
             FileAnswer::Done(done) => removed += done.entries,

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use archive::{Limits, Top};
+use archive::{Limits, Output, Top};
 use bytes::Bytes;
 use wire::{FileAnswer, FileAsk, FileCode, FileSkipped, PackTree, SkippedWhy, UnpackTree};
 
@@ -79,7 +79,8 @@ async fn a_wrong_archive_is_refused_with_a_reason() {
     assert_eq!((code, failed.detail.as_str()), (FileCode::Refused, "the archive is cut off"));
     // One that leads upwards, by way of the name it was packed under.
     let mut upwards = Vec::new();
-    archive::pack(File::open(directory.path()).unwrap(), b"x", &mut upwards, &mut |_| {}).unwrap();
+    archive::pack(File::open(directory.path()).unwrap(), b"x", Output::Writer(&mut upwards), &mut |_| {})
+        .unwrap();
     let header = upwards.len() - 1024 - 512 - 512;
     upwards[header..header + 4].copy_from_slice(b"../x");
     upwards[header + 148..header + 156].copy_from_slice(b"        ");
