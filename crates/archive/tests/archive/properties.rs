@@ -63,7 +63,7 @@ fn sign(bytes: &mut [u8]) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(1500) })]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(400) })]
 
     #[test]
     fn any_bytes_are_refused_in_peace(bytes in proptest::collection::vec(any::<u8>(), 0..3000)) {
