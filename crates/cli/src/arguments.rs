@@ -13,7 +13,7 @@ use policy::{Cpus, Limits, Mount, Pids, SandboxName, SandboxPath, Size, Timeout,
 
 use crate::keys::DetachKeys;
 
-pub(crate) use sandboxes::{Create, Exec, Inspect, Logs, Ls, Rm, Start, Stop, Wait};
+pub(crate) use sandboxes::{Cp, Create, Exec, Inspect, Logs, Ls, Rm, Start, Stop, Wait};
 pub(crate) use terminals::{Attach, Send, Terminals};
 
 /// A computer for your agent: runs coding agents and untrusted code in isolated, ephemeral sandboxes.
@@ -41,6 +41,7 @@ pub(crate) enum Subcommand {
     Start(Start),
     Stop(Stop),
     Wait(Wait),
+    Cp(Cp),
     Logs(Logs),
     Attach(Attach),
     Terminals(Terminals),

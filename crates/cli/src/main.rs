@@ -3,6 +3,7 @@
 
 mod arguments;
 mod conversation;
+mod cp;
 mod doctor;
 mod exec;
 mod failure;
@@ -74,6 +75,7 @@ fn dispatch(
         Subcommand::Attach(attach) => terminals::attach(attach),
         Subcommand::Terminals(terminals) => terminals::terminals(&terminals),
         Subcommand::Send(send) => terminals::send(&send),
+        Subcommand::Cp(cp) => cp::cp(&cp),
         Subcommand::Rm(rm) => sandboxes::rm(&rm),
         Subcommand::Doctor(doctor) => doctor::doctor(&doctor),
         Subcommand::Version => generate::version(),

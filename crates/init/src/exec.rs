@@ -48,7 +48,7 @@ pub(crate) async fn serve(mut channel: Channel, house: Arc<House>) {
     match request.ask.filter(|_| request.version == VERSION) {
         Some(Ask::Exec(exec)) => run(exec, channel, house).await,
         Some(Ask::Stop(stop)) => house.children.end_all(Duration::from_millis(stop.grace_ms)).await,
-        Some(Ask::Attach(_) | Ask::List(_) | Ask::Send(_)) | None => {
+        Some(Ask::Attach(_) | Ask::List(_) | Ask::Send(_) | Ask::File(_)) | None => {
             let unknown = Failure { step: Step::Request, errno: libc::EINVAL };
             fail(&mut channel.messages.sender, unknown).await;
         }

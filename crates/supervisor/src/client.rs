@@ -9,6 +9,7 @@ use wire::{
     Ask, Channel, Connection, Event, Execs, Failed, Incoming, LaneError, Request, Side, Step, Stop, VERSION,
 };
 
+use crate::files;
 use crate::jobs::Jobs;
 use crate::keeper::Keeper;
 use crate::view::{Beginning, send, view};
@@ -87,6 +88,7 @@ async fn request(mut channel: Channel, house: &Arc<House>) -> Result<(), LaneErr
             }
             None => refuse(&mut channel, ESRCH).await,
         },
+        Some(Ask::File(order)) => files::serve(channel, order, &house.init).await,
         None => refuse(&mut channel, 0).await,
     }
 }

@@ -6,6 +6,7 @@
 //! files, and asks its keeper for anything that takes authority.
 
 mod client;
+mod files;
 mod job;
 mod jobs;
 mod keeper;

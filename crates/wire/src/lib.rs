@@ -25,8 +25,8 @@ pub use lane::{Lane, LaneReceiver, LaneSender, MESSAGE_LIMIT};
 pub use message::{
     Ask, Attach, Change, Detach, Event, Exec, ExecEvent, ExecInput, ExecState, Execs, Exited,
     FILE_REQUEST_LIMIT, Failed, FileAnswer, FileAsk, FileChanged, FileCode, FileDone, FileEntry, FileFailed,
-    FileKind, FileReply, FileRequest, FileSkipped, FileStat, LIST_LIMIT, List, ListDirectory, MakeDirectory,
-    MoveFile, PATH_LIMIT, PackTree, ReadFile, RemoveFile, Request, Send, SkippedWhy, Started, StatFile, Step,
-    Stop, Tell, UnpackTree, VERSION, WatchFile, WindowSize, WriteFile, WriteHow,
+    FileKind, FileOrder, FileReply, FileRequest, FileSkipped, FileStat, LIST_LIMIT, List, ListDirectory,
+    MakeDirectory, MoveFile, PATH_LIMIT, PackTree, ReadFile, RemoveFile, Request, Send, SkippedWhy, Started,
+    StatFile, Step, Stop, Tell, UnpackTree, VERSION, WatchFile, WindowSize, WriteFile, WriteHow,
 };
 pub use stream::{over_pipes, over_socket};

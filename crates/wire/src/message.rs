@@ -22,7 +22,7 @@ pub struct Request {
     #[prost(uint32, tag = "1")]
     pub version: u32,
     /// The question itself.
-    #[prost(oneof = "Ask", tags = "2, 3, 4, 5, 6")]
+    #[prost(oneof = "Ask", tags = "2, 3, 4, 5, 6, 7")]
     pub ask: Option<Ask>,
 }
 
@@ -45,6 +45,27 @@ pub enum Ask {
     /// Type something without seeing anything: answered when it has been typed. Asked of a supervisor only.
     #[prost(message, tag = "6")]
     Send(Send),
+    /// Do something with files, as a user inside. Lane `In` carries what is written, `Out` what is read, `Err` the
+    /// replies, each after its length. Asked of a supervisor only.
+    #[prost(message, tag = "7")]
+    File(FileOrder),
+}
+
+/// Something to be done with files.
+#[derive(Clone, PartialEq, prost::Message)]
+pub struct FileOrder {
+    /// What.
+    #[prost(message, optional, tag = "1")]
+    pub request: Option<FileRequest>,
+    /// The user id inside.
+    #[prost(uint32, tag = "2")]
+    pub uid: u32,
+    /// The group id inside.
+    #[prost(uint32, tag = "3")]
+    pub gid: u32,
+    /// Where paths that are not absolute begin.
+    #[prost(bytes = "bytes", tag = "4")]
+    pub workdir: bytes::Bytes,
 }
 
 /// A process to start.

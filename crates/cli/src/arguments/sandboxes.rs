@@ -82,6 +82,26 @@ pub(crate) struct Exec {
     pub(crate) detach_keys: Option<DetachKeys>,
 }
 
+/// Copy files and trees into a sandbox or out of it.
+///
+/// Modes, times and links are kept, links as links; what comes out of a sandbox belongs to you and is never
+/// set-user-id. Pipes, sockets and devices are left out and named.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  agentbox cp src box:/workspace
+  agentbox cp box:/workspace/report.pdf .
+  tar c data | agentbox cp - box:/tmp
+  agentbox cp box:/mnt/user-data/outputs - | tar t")]
+pub(crate) struct Cp {
+    /// What to copy: a path of yours, ID:PATH inside, or `-` for a tar stream on stdin
+    #[arg(value_name = "SRC")]
+    pub(crate) source: String,
+    /// Where to: a path of yours, ID:PATH inside, or `-` for a tar stream on stdout
+    #[arg(value_name = "DST")]
+    pub(crate) target: String,
+}
+
 /// List sandboxes: those that run, or all.
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
@@ -110,7 +130,7 @@ pub(crate) struct Inspect {
     pub(crate) sandbox: String,
 }
 
-/// Start a sandbox that has ended. Its workspace and outputs are as they were left.
+/// Start a sandbox that has ended, with the workspace and outputs that it left.
 #[derive(Debug, Args)]
 pub(crate) struct Start {
     /// The sandbox: its id, the beginning of its id, or its name
@@ -137,7 +157,7 @@ pub(crate) struct Wait {
     pub(crate) sandbox: String,
 }
 
-/// Print what a process wrote, as far as it is kept: the last 4 MiB of stdout and of stderr.
+/// Print what a process wrote: the last 4 MiB of stdout and of stderr.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:

@@ -1,0 +1,259 @@
+//! Files in and out of a running sandbox, as tar streams. What comes from inside is hostile: an archive is unpacked
+//! beneath one directory and touches nothing there but the one name that the owner chose.
+
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt as _;
+use std::path::Path;
+
+use archive::{Limits, Output, PackError, Top, UnpackError, Unpacked};
+use bytes::{Buf as _, Bytes};
+use policy::SandboxSpec;
+use tokio::sync::mpsc;
+use wire::{
+    Ask, Channel, Connection, FileAnswer, FileAsk, FileDone, FileFailed, FileOrder, FileReply, FileRequest,
+    FileStat, LaneReceiver, LaneSender, PackTree, Request, StatFile, UnpackTree, VERSION,
+};
+
+/// What is taken out of a sandbox at once is at most this.
+const LARGEST: Limits = Limits { bytes: 1 << 40, entries: 4_000_000, name_length: 4095, depth: 256 };
+
+/// Chunks on their way between a thread that handles files and a lane.
+const CHUNKS: usize = 4;
+
+/// Why files did not get through.
+#[derive(Debug, thiserror::Error)]
+pub enum FileError {
+    /// Inside: the process that did it says so.
+    #[error("inside: '{}'{}", .0.path.escape_ascii(), if .0.detail.is_empty() { String::new() } else { format!(": {}", .0.detail) })]
+    Inside(FileFailed, #[source] io::Error),
+    /// The owner's tree could not be read.
+    #[error("cannot pack")]
+    Pack(#[from] PackError),
+    /// What came from inside could not be made outside.
+    #[error("cannot unpack")]
+    Unpack(#[from] UnpackError),
+    /// A file of the owner's.
+    #[error("cannot use '{}'", path.display())]
+    Here {
+        /// Which.
+        path: std::path::PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The sandbox has ended.
+    #[error("the sandbox does not answer")]
+    Lost,
+}
+
+/// A user inside, and a connection to whoever does things with files there.
+#[derive(Debug)]
+pub struct Files<'sandbox> {
+    connection: &'sandbox Connection,
+    spec: &'sandbox SandboxSpec,
+}
+
+impl<'sandbox> Files<'sandbox> {
+    /// The files of a sandbox, as its own user sees them.
+    #[must_use]
+    pub const fn new(connection: &'sandbox Connection, spec: &'sandbox SandboxSpec) -> Self {
+        Self { connection, spec }
+    }
+
+    async fn ask(&self, ask: FileAsk) -> Result<Channel, FileError> {
+        let mut channel = self.connection.open().map_err(|_| FileError::Lost)?;
+        let order = FileOrder {
+            request: Some(FileRequest { ask: Some(ask) }),
+            uid: self.spec.user.uid,
+            gid: self.spec.user.gid,
+            workdir: self.spec.workdir.to_string().into_bytes().into(),
+        };
+        let request = Request { version: VERSION, ask: Some(Ask::File(order)) };
+        channel.messages.sender.send_message(&request).await.map_err(|_| FileError::Lost)?;
+        Ok(channel)
+    }
+
+    /// What is at a path, links followed; none where nothing is.
+    pub async fn stat(&self, path: &[u8]) -> Result<Option<FileStat>, FileError> {
+        const ENOENT: i32 = 2;
+        let ask = FileAsk::Stat(StatFile { path: Bytes::copy_from_slice(path), follow: true });
+        let mut channel = self.ask(ask).await?;
+        match until_done(&mut channel.error.receiver, |_| {}).await {
+            Ok((_, stat)) => Ok(stat),
+            Err(FileError::Inside(failed, _)) if failed.errno == ENOENT => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Puts a file or tree of the owner's into a directory inside, under its own name or this one.
+    pub async fn put(&self, source: &Path, directory: &[u8], name: &[u8]) -> Result<FileDone, FileError> {
+        let unusable = |source_error| FileError::Here { path: source.to_owned(), source: source_error };
+        let whole = std::path::absolute(source).map_err(unusable)?;
+        let (above, own) = match (whole.parent(), whole.file_name()) {
+            (Some(above), Some(own)) => (above.to_owned(), own.as_bytes().to_vec()),
+            _ => (whole.clone(), b".".to_vec()),
+        };
+        let above = File::open(&above).map_err(|error| FileError::Here { path: above, source: error })?;
+        let pack = move |output: &mut dyn Write| {
+            archive::pack(above, &own, Output::Writer(output), &mut |_| {}).map(drop).map_err(FileError::from)
+        };
+        self.unpack_inside(directory, name, pack).await
+    }
+
+    /// Unpacks a tar stream into a directory inside.
+    pub async fn put_archive(
+        &self,
+        mut source: impl Read + Send + 'static,
+        directory: &[u8],
+    ) -> Result<FileDone, FileError> {
+        let copy = move |output: &mut dyn Write| {
+            let copied = io::copy(&mut source, output).map(drop);
+            copied.map_err(|source| FileError::Here { path: "stdin".into(), source })
+        };
+        self.unpack_inside(directory, b"", copy).await
+    }
+
+    async fn unpack_inside(
+        &self,
+        directory: &[u8],
+        name: &[u8],
+        write: impl FnOnce(&mut dyn Write) -> Result<(), FileError> + Send + 'static,
+    ) -> Result<FileDone, FileError> {
+        let (path, top) = (Bytes::copy_from_slice(directory), Bytes::copy_from_slice(name));
+        let Channel { input, mut error, handle: _handle, .. } =
+            self.ask(FileAsk::Unpack(UnpackTree { path, top })).await?;
+        let (sender, receiver) = mpsc::channel(CHUNKS);
+        let writing = tokio::task::spawn_blocking(move || write(&mut Sending(sender)));
+        let feeding = tokio::spawn(feed(receiver, input.sender));
+        let done = until_done(&mut error.receiver, |_| {}).await;
+        // Whoever stopped reading has said why; our own side then has nothing more to say.
+        feeding.abort();
+        let written = writing.await.map_err(|_| FileError::Lost)?;
+        let (done, _) = done?;
+        written.map(|()| done)
+    }
+
+    /// Takes a file or tree from inside into a directory of the owner's, under this name; nothing else there is
+    /// touched. Where there is no name, the directory becomes what is inside. `skipped` hears of what is left out.
+    pub async fn take(
+        &self,
+        path: &[u8],
+        directory: &Path,
+        name: Option<&[u8]>,
+        skipped: impl FnMut(&wire::FileSkipped),
+    ) -> Result<Unpacked, FileError> {
+        let here =
+            File::open(directory).map_err(|source| FileError::Here { path: directory.to_owned(), source })?;
+        let name = name.map(<[u8]>::to_vec);
+        let unpack = move |input: &mut dyn Read| {
+            let top = name.as_deref().map_or(Top::Kept, Top::Named);
+            archive::unpack(input, here, top, &LARGEST).map_err(FileError::from)
+        };
+        self.pack_inside(path, unpack, skipped).await
+    }
+
+    /// Takes a file or tree from inside as a tar stream.
+    pub async fn take_archive(
+        &self,
+        path: &[u8],
+        mut target: impl Write + Send + 'static,
+        skipped: impl FnMut(&wire::FileSkipped),
+    ) -> Result<u64, FileError> {
+        let copy = move |input: &mut dyn Read| {
+            let copied = io::copy(input, &mut target).and_then(|count| target.flush().map(|()| count));
+            copied.map_err(|source| FileError::Here { path: "stdout".into(), source })
+        };
+        self.pack_inside(path, copy, skipped).await
+    }
+
+    async fn pack_inside<T: Send + 'static>(
+        &self,
+        path: &[u8],
+        read: impl FnOnce(&mut dyn Read) -> Result<T, FileError> + Send + 'static,
+        skipped: impl FnMut(&wire::FileSkipped),
+    ) -> Result<T, FileError> {
+        let ask = FileAsk::Pack(PackTree { path: Bytes::copy_from_slice(path) });
+        let Channel { mut output, mut error, handle: _handle, .. } = self.ask(ask).await?;
+        let (sender, receiver) = mpsc::channel(CHUNKS);
+        let reading =
+            tokio::task::spawn_blocking(move || read(&mut Receiving { receiver, rest: Bytes::new() }));
+        let passing = async {
+            while let Ok(Some(bytes)) = output.receiver.next().await {
+                if sender.send(bytes).await.is_err() {
+                    break;
+                }
+            }
+            drop(sender);
+        };
+        let ((), done) = tokio::join!(passing, until_done(&mut error.receiver, skipped));
+        let read = reading.await.map_err(|_| FileError::Lost)?;
+        // What it says inside comes first: a stream that was cut short is only the consequence.
+        done?;
+        read
+    }
+}
+
+/// Hears what is said until the last word.
+async fn until_done(
+    replies: &mut LaneReceiver,
+    mut skipped: impl FnMut(&wire::FileSkipped),
+) -> Result<(FileDone, Option<FileStat>), FileError> {
+    let mut stat = None;
+    while let Ok(Some(reply)) = replies.next_message::<FileReply>().await {
+        match reply.answer {
+            Some(FileAnswer::Done(done)) => return Ok((done, stat)),
+            Some(FileAnswer::Failed(failed)) => {
+                let source = io::Error::from_raw_os_error(failed.errno);
+                return Err(FileError::Inside(failed, source));
+            }
+            Some(FileAnswer::Stat(found)) => stat = Some(found),
+            Some(FileAnswer::Skipped(left_out)) => skipped(&left_out),
+            Some(FileAnswer::Entry(_) | FileAnswer::Changed(_)) | None => {}
+        }
+    }
+    Err(FileError::Lost)
+}
+
+async fn feed(mut receiver: mpsc::Receiver<Bytes>, mut lane: LaneSender) {
+    while let Some(bytes) = receiver.recv().await {
+        if lane.send(bytes).await.is_err() {
+            return;
+        }
+    }
+    lane.finish();
+}
+
+/// The writing end, for a thread.
+struct Sending(mpsc::Sender<Bytes>);
+
+impl Write for Sending {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
+        self.0.blocking_send(Bytes::copy_from_slice(bytes)).map_err(gone)?;
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The reading end, for a thread.
+struct Receiving {
+    receiver: mpsc::Receiver<Bytes>,
+    rest: Bytes,
+}
+
+impl Read for Receiving {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while self.rest.is_empty() {
+            match self.receiver.blocking_recv() {
+                Some(bytes) => self.rest = bytes,
+                None => return Ok(0),
+            }
+        }
+        let count = self.rest.len().min(buffer.len());
+        self.rest.copy_to_slice(&mut buffer[..count]);
+        Ok(count)
+    }
+}
