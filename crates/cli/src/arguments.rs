@@ -13,7 +13,7 @@ use policy::{Cpus, Limits, Mount, Pids, SandboxName, SandboxPath, Size, Timeout,
 
 use crate::keys::DetachKeys;
 
-pub(crate) use sandboxes::{Cp, Create, Exec, Inspect, Logs, Ls, Rm, Start, Stop, Wait};
+pub(crate) use sandboxes::{Audit, Cp, Create, Exec, Gc, Inspect, Logs, Ls, Rm, Start, Stop, Wait};
 pub(crate) use terminals::{Attach, Send, Terminals};
 
 /// A computer for your agent: runs coding agents and untrusted code in isolated, ephemeral sandboxes.
@@ -47,6 +47,8 @@ pub(crate) enum Subcommand {
     Terminals(Terminals),
     Send(Send),
     Rm(Rm),
+    Audit(Audit),
+    Gc(Gc),
     Doctor(Doctor),
     /// Print the version
     Version,

@@ -2,6 +2,7 @@
 //! from it with one word and nothing else, and what tries limits for `doctor`.
 
 mod arguments;
+mod audit;
 mod conversation;
 mod cp;
 mod doctor;
@@ -76,6 +77,8 @@ fn dispatch(
         Subcommand::Terminals(terminals) => terminals::terminals(&terminals),
         Subcommand::Send(send) => terminals::send(&send),
         Subcommand::Cp(cp) => cp::cp(&cp),
+        Subcommand::Audit(arguments) => audit::audit(&arguments),
+        Subcommand::Gc(gc) => audit::gc(&gc),
         Subcommand::Rm(rm) => sandboxes::rm(&rm),
         Subcommand::Doctor(doctor) => doctor::doctor(&doctor),
         Subcommand::Version => generate::version(),

@@ -54,13 +54,23 @@ impl Directories {
         self.state.join("sandboxes")
     }
 
+    /// What is on record of sandboxes.
+    #[must_use]
+    pub fn audit(&self) -> PathBuf {
+        self.state.join("audit")
+    }
+
     /// Makes the state directory, if it is not there.
     pub(crate) fn make_state(&self) -> Result<(), EngineError> {
+        if make_private(&self.audit()).is_ok() {
+            return Ok(());
+        }
         let above = self.state.parent().unwrap_or(&self.state);
         let unusable = |source| EngineError::State { path: above.to_owned(), source };
         DirBuilder::new().recursive(true).mode(0o700).create(above).map_err(unusable)?;
         make_private(&self.state)?;
-        make_private(&self.kept())
+        make_private(&self.kept())?;
+        make_private(&self.audit())
     }
 
     /// The file of locks for root's id ranges.

@@ -45,6 +45,12 @@ impl Engine {
         Ok(SandboxId::from_random(bytes))
     }
 
+    /// The directory of what is on record.
+    #[must_use]
+    pub fn records(&self) -> PathBuf {
+        self.directories.audit()
+    }
+
     /// Removes what killed keepers left behind.
     pub fn reconcile(&self) -> Cleaning {
         reconcile::reconcile(&self.directories.sandboxes())
@@ -68,6 +74,7 @@ impl Engine {
         stay: Stay,
         kept: Option<PathBuf>,
     ) -> Result<Starting, EngineError> {
+        self.directories.make_state()?;
         let (runtime, lock) = self.make_runtime(&spec.id)?;
         let (client, supervisor) = UnixStream::pair().map_err(EngineError::Keeper)?;
         let order = KeeperOrder {
@@ -79,6 +86,7 @@ impl Engine {
             own: self.directories.own(),
             stay,
             kept,
+            audit: self.directories.audit(),
         };
         let charge = Charge { order, lock, supervisor };
         let keeper = charge.give_to(keeper).inspect_err(|_| {

@@ -26,6 +26,8 @@ pub struct KeeperOrder {
     pub stay: Stay,
     /// What of the sandbox outlives its processes, if anything does.
     pub kept: Option<PathBuf>,
+    /// The directory of what is on record of sandboxes.
+    pub audit: PathBuf,
 }
 
 /// How long a sandbox stays.
@@ -47,6 +49,12 @@ pub struct Bequest {
     pub uid: Option<u32>,
     /// How long the sandbox stays.
     pub stay: Stay,
+    /// What is on record of the sandbox goes on from here.
+    pub head: audit::Head,
+    /// What is on record first.
+    pub events: Vec<audit::Event>,
+    /// Where it is written, at the end only.
+    pub audit: OwnedFd,
     /// The socket to its keeper.
     pub keeper: OwnedFd,
     /// The control channel.

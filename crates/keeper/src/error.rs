@@ -20,12 +20,17 @@ pub(crate) enum KeeperError {
     Unconfined(#[source] io::Error),
     #[error("cannot watch over the sandbox")]
     Watch(#[source] io::Error),
+    #[error("cannot put the sandbox on record")]
+    Audit(#[source] audit::ReadError),
 }
 
 impl KeeperError {
     pub(crate) fn problem(&self) -> Problem {
         let hint = match self {
             Self::Jail(error) => error.hint(),
+            Self::Audit(_) => Some(
+                "check that the state directory can be written; what was changed by hand has to be moved away".to_owned(),
+            ),
             Self::File { .. } => Some("check that the runtime directory can be written".to_owned()),
             Self::Unconfined(_) => {
                 Some("run `agentbox doctor` to see which wall this machine refuses".to_owned())

@@ -112,8 +112,7 @@ impl Sandbox {
             Ok(root)
         });
         let started = started.map_err(KeeperError::from).and_then(|root| {
-            let uid = plan.ids().supervisor_id();
-            let supervisor = Supervisor::start(order, uid, channel, client, supervise)?;
+            let supervisor = Supervisor::start(order, &plan, channel, client, supervise)?;
             if order.kept.is_none() {
                 // For other commands while it runs.
                 let filed = Filed::new(order.spec.clone()).write_for_now(&order.runtime);

@@ -6,8 +6,10 @@ use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 
+use audit::{Event, Head};
 use handover::{Answer, Bequest, KeeperOrder, Plea};
-use jail::Forked;
+use jail::{Forked, Plan};
+use policy::State;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, pidfd_send_signal, waitpid};
 
@@ -18,6 +20,19 @@ const LAST_WORDS: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 
 /// How long the rest of a plea may take.
 const HALF_A_WORD: Duration = Duration::from_secs(1);
+
+/// What is on record of a start: the first time also what the sandbox is.
+fn first_events(order: &KeeperOrder, plan: &Plan, head: &Head) -> Vec<Event> {
+    let walls = |state| {
+        let lines = plan.report().walls().into_iter().filter(|line| line.state == state);
+        lines.map(|line| line.wall).collect()
+    };
+    let started = Event::Started { missing: walls(State::Missing), weaker: walls(State::Weaker) };
+    let spec = &order.spec;
+    let created = Event::Created { name: spec.name.clone(), backend: spec.backend };
+    let is_new = head.seq == 0;
+    is_new.then_some(created).into_iter().chain([started]).collect()
+}
 
 /// What the supervisor does, as its crate defines it; the keeper knows nothing of it but its exit code: zero, or the
 /// error number of why it gave up.
@@ -33,24 +48,37 @@ impl Supervisor {
     /// Forks the supervisor with the channel, its listening socket and its first client, and nothing else.
     pub(crate) fn start(
         order: &KeeperOrder,
-        uid: Option<u32>,
+        plan: &Plan,
         channel: UnixStream,
         client: OwnedFd,
         supervise: Supervise,
     ) -> Result<Self, KeeperError> {
+        let head = Head::read(&order.audit, &order.spec.id).map_err(KeeperError::Audit)?;
+        let log = audit::open(&order.audit, &order.spec.id).map_err(KeeperError::Audit)?;
+        let events = first_events(order, plan, &head);
         let path = order.runtime.join("control.sock");
         let listener = UnixListener::bind(&path).map_err(|source| KeeperError::File { path, source })?;
         let (socket, inner) = UnixStream::pair().map_err(KeeperError::Supervisor)?;
         // One that says half a word does not hold its keeper up.
         socket.set_read_timeout(Some(HALF_A_WORD)).map_err(KeeperError::Supervisor)?;
-        let kept = [inner.into(), channel.into(), listener.into(), client];
+        let kept = [inner.into(), channel.into(), listener.into(), client, log];
         match jail::fork(kept).map_err(KeeperError::Supervisor)? {
             Forked::Parent { pid, pidfd } => Ok(Self { pid, pidfd, socket }),
-            Forked::Child([keeper, channel, listener, client]) => {
+            Forked::Child([keeper, channel, listener, client, audit]) => {
                 // The parent's socket is closed already, and its number may be another's.
                 std::mem::forget(socket);
-                let stay = order.stay;
-                std::process::exit(supervise(Bequest { uid, stay, keeper, channel, listener, client }))
+                let (uid, stay) = (plan.ids().supervisor_id(), order.stay);
+                std::process::exit(supervise(Bequest {
+                    uid,
+                    stay,
+                    head,
+                    events,
+                    audit,
+                    keeper,
+                    channel,
+                    listener,
+                    client,
+                }))
             }
         }
     }

@@ -4,14 +4,16 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
+use audit::TerminalChange;
 use tokio::sync::watch;
 use wire::{
     Ask, Channel, Connection, Event, Execs, Failed, Incoming, LaneError, Request, Side, Step, Stop, VERSION,
 };
 
 use crate::files;
-use crate::jobs::Jobs;
+use crate::jobs::{Jobs, StartError};
 use crate::keeper::Keeper;
+use crate::record::Record;
 use crate::view::{Beginning, send, view};
 
 /// What all clients share.
@@ -20,14 +22,16 @@ pub(crate) struct House {
     pub(crate) init: Connection,
     pub(crate) keeper: Keeper,
     pub(crate) jobs: Arc<Jobs>,
+    pub(crate) record: Arc<Record>,
     /// Whether a client has asked for the end.
     stopped: watch::Sender<bool>,
 }
 
 impl House {
-    pub(crate) fn new(init: Connection, keeper: Keeper) -> Arc<Self> {
-        let jobs = Arc::new(Jobs::new());
-        Arc::new(Self { init, keeper, jobs, stopped: watch::channel(false).0 })
+    pub(crate) fn new(init: Connection, keeper: Keeper, record: Record) -> Arc<Self> {
+        let record = Arc::new(record);
+        let jobs = Arc::new(Jobs::new(Arc::clone(&record)));
+        Arc::new(Self { init, keeper, jobs, record, stopped: watch::channel(false).0 })
     }
 
     /// Resolves when a client has asked for the end and everything inside had its time.
@@ -62,7 +66,12 @@ async fn request(mut channel: Channel, house: &Arc<House>) -> Result<(), LaneErr
             if named && house.jobs.has_terminal(&exec.terminal_name) {
                 return refuse(&mut channel, EEXIST).await;
             }
-            let job = house.jobs.start(exec, &house.init, &house.keeper).await?;
+            let job = match house.jobs.start(exec, &house.init, &house.keeper).await {
+                Ok(job) => job,
+                Err(StartError::Lane(error)) => return Err(error),
+                // Nothing is started of which there is no record.
+                Err(StartError::Record(_)) => return refuse(&mut channel, ENOSPC).await,
+            };
             let seen = view(channel, &job, Beginning::Start).await;
             if !job.detached && !job.is_over() {
                 job.abandon();
@@ -70,7 +79,17 @@ async fn request(mut channel: Channel, house: &Arc<House>) -> Result<(), LaneErr
             seen
         }
         Some(Ask::Attach(attach)) => match house.jobs.find(attach.exec) {
-            Some(job) => view(channel, &job, Beginning::Later(attach)).await,
+            Some(job) => {
+                let watched = job.terminal().filter(|_| !attach.no_follow);
+                if let Some(name) = watched {
+                    house.record.terminal(name, TerminalChange::Attached);
+                }
+                let seen = view(channel, &job, Beginning::Later(attach)).await;
+                if let Some(name) = watched {
+                    house.record.terminal(name, TerminalChange::Detached);
+                }
+                seen
+            }
             None => refuse(&mut channel, ESRCH).await,
         },
         Some(Ask::List(_)) => {
@@ -83,12 +102,15 @@ async fn request(mut channel: Channel, house: &Arc<House>) -> Result<(), LaneErr
         }
         Some(Ask::Send(send)) => match house.jobs.find(send.exec) {
             Some(job) => {
+                if let Some(name) = job.terminal() {
+                    house.record.terminal(name, TerminalChange::Sent);
+                }
                 job.write(send.bytes).await;
                 Ok(())
             }
             None => refuse(&mut channel, ESRCH).await,
         },
-        Some(Ask::File(order)) => files::serve(channel, order, &house.init).await,
+        Some(Ask::File(order)) => files::serve(channel, order, &house.init, &house.record).await,
         None => refuse(&mut channel, 0).await,
     }
 }
@@ -97,6 +119,8 @@ async fn request(mut channel: Channel, house: &Arc<House>) -> Result<(), LaneErr
 const ESRCH: i32 = 3;
 /// There is a terminal of that name.
 const EEXIST: i32 = 17;
+/// There is no room for its record.
+const ENOSPC: i32 = 28;
 
 async fn refuse(channel: &mut Channel, errno: i32) -> Result<(), LaneError> {
     let failed = Failed { step: Step::Request as i32, errno };

@@ -4,11 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use audit::WriteError;
 use tokio::sync::watch;
 use wire::{Connection, Exec, ExecState, LaneError};
 
-use crate::job::Job;
+use crate::job::{Job, Progress};
 use crate::keeper::Keeper;
+use crate::record::Record;
 
 /// How many that are over are known.
 const KNOWN: usize = 256;
@@ -22,6 +24,16 @@ pub(crate) struct Jobs {
     table: Mutex<Table>,
     /// The process that the sandbox ends with, once it has ended.
     last: watch::Sender<Option<Arc<Job>>>,
+    record: Arc<Record>,
+}
+
+/// Why a process was not asked for.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum StartError {
+    #[error(transparent)]
+    Lane(#[from] LaneError),
+    #[error(transparent)]
+    Record(#[from] WriteError),
 }
 
 #[derive(Debug, Default)]
@@ -31,8 +43,8 @@ struct Table {
 }
 
 impl Jobs {
-    pub(crate) fn new() -> Self {
-        Self { table: Mutex::default(), last: watch::channel(None).0 }
+    pub(crate) fn new(record: Arc<Record>) -> Self {
+        Self { table: Mutex::default(), last: watch::channel(None).0, record }
     }
 
     /// Nothing that could break is ever half done under this lock, so poison is ignored.
@@ -46,7 +58,7 @@ impl Jobs {
         mut exec: Exec,
         init: &Connection,
         keeper: &Keeper,
-    ) -> Result<Arc<Job>, LaneError> {
+    ) -> Result<Arc<Job>, StartError> {
         let number = {
             let mut table = self.table();
             table.next += 1;
@@ -55,6 +67,7 @@ impl Jobs {
         if exec.terminal.is_some() && exec.terminal_name.is_empty() {
             exec.terminal_name = format!("t{number}");
         }
+        self.record.exec(number, &exec)?;
         let (job, listening) = Job::ask(number, exec, init).await?;
         self.table().jobs.insert(number, Arc::clone(&job));
         let (jobs, followed, keeper) = (Arc::clone(self), Arc::clone(&job), keeper.clone());
@@ -66,6 +79,11 @@ impl Jobs {
     }
 
     fn settle(&self, job: &Arc<Job>) {
+        match &*job.progress().borrow() {
+            Progress::Exited(exited) => self.record.exited(job.number, *exited),
+            Progress::Failed(failed) => self.record.failed(job.number, failed),
+            Progress::Asked | Progress::Runs(_) | Progress::Lost => {}
+        }
         if job.last {
             self.last.send_replace(Some(Arc::clone(job)));
         }

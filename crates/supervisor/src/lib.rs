@@ -11,6 +11,7 @@ mod job;
 mod jobs;
 mod keeper;
 mod log;
+mod record;
 mod stream;
 mod view;
 
@@ -18,6 +19,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use audit::{StopReason, WriteError, Writer};
 use handover::{Bequest, Stay};
 use jail::ConfineError;
 use tokio::net::UnixListener;
@@ -25,6 +27,7 @@ use wire::Side;
 
 use client::House;
 use keeper::Keeper;
+use record::Record;
 
 /// How long the last words may take to reach a client that does not read.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -36,6 +39,8 @@ enum SupervisorError {
     Confine(#[from] ConfineError),
     #[error("cannot use a descriptor that was handed over")]
     Descriptor(#[from] std::io::Error),
+    #[error("cannot put the sandbox on record")]
+    Record(#[from] WriteError),
 }
 
 /// The supervisor's whole life, in the process that its keeper forked for it. Its exit code is zero, or the error
@@ -49,8 +54,15 @@ pub fn main(bequest: Bequest) -> i32 {
             SupervisorError::Confine(ConfineError::Step { source, .. }) | SupervisorError::Descriptor(source),
         ) => source.raw_os_error(),
         Err(SupervisorError::Confine(ConfineError::Landlock(_))) => None,
+        Err(SupervisorError::Record(error)) => no_record(&error),
     };
     source.unwrap_or(rustix::io::Errno::IO.raw_os_error())
+}
+
+/// The error number that a failure to write comes from.
+fn no_record(error: &WriteError) -> Option<i32> {
+    let source = std::error::Error::source(error)?;
+    source.downcast_ref::<std::io::Error>()?.raw_os_error()
 }
 
 fn supervise(bequest: Bequest) -> Result<(), SupervisorError> {
@@ -70,7 +82,8 @@ async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
     listener.set_nonblocking(true)?;
     let listener = UnixListener::from_std(listener)?;
 
-    let house = House::new(init, keeper.clone());
+    let record = Record::begin(Writer::new(bequest.audit, bequest.head)?, &bequest.events, bequest.stay)?;
+    let house = House::new(init, keeper.clone(), record);
     let first = client::serve(bequest.client, &house)?;
     let accept = async {
         loop {
@@ -92,13 +105,24 @@ async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
     };
     tokio::select! {
         () = keeper.gone() => {}
-        _ = house.init.closed() => keeper.lost().await,
+        _ = house.init.closed() => {
+            house.record.stopped(StopReason::Failed, None);
+            keeper.lost().await;
+        }
         job = house.jobs.last_ended() => {
-            keeper.exited(job.exited()).await;
+            let exited = job.exited();
+            house.record.stopped(StopReason::Exited, exited.map(|exited| exited.code));
+            keeper.exited(exited).await;
             let _ = tokio::time::timeout(LAST_WORDS, job.unseen()).await;
         }
-        () = house.stopped() => keeper.end().await,
-        () = left => keeper.end().await,
+        () = house.stopped() => {
+            house.record.stopped(StopReason::Asked, None);
+            keeper.end().await;
+        }
+        () = left => {
+            house.record.stopped(StopReason::Asked, None);
+            keeper.end().await;
+        }
         () = accept => {}
     }
     // What has been said to the first client must arrive, whoever ended first.

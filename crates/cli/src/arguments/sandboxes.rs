@@ -185,3 +185,39 @@ pub(crate) struct Rm {
     #[arg(long, short)]
     pub(crate) force: bool,
 }
+
+/// Print what is on record of a sandbox, also of one that is gone.
+///
+/// Each record holds the hash of the one before. `--verify` finds what was changed; that the end was cut off shows only
+/// against a head that was kept elsewhere.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  agentbox audit box
+  agentbox audit -f --json box
+  agentbox audit --verify --head 3f…c9 box")]
+pub(crate) struct Audit {
+    /// The sandbox: its id, the beginning of its id, or its name; one that is gone by its whole id
+    #[arg(value_name = "ID")]
+    pub(crate) sandbox: String,
+    /// Go on with what happens
+    #[arg(long, short)]
+    pub(crate) follow: bool,
+    /// Check the chain and print its head
+    #[arg(long, conflicts_with = "follow")]
+    pub(crate) verify: bool,
+    /// A head that the chain has to have, as an earlier --verify printed it
+    #[arg(long, value_name = "HASH", requires = "verify")]
+    pub(crate) head: Option<String>,
+    /// Print the records as they are, one JSON object a line
+    #[arg(long, conflicts_with = "verify")]
+    pub(crate) json: bool,
+}
+
+/// Remove what is no longer needed: what killed processes left, and old records of sandboxes that are gone.
+#[derive(Debug, Args)]
+pub(crate) struct Gc {
+    /// Days that records outlive their sandboxes
+    #[arg(long, value_name = "DAYS", default_value_t = 30)]
+    pub(crate) audit_days: u32,
+}
