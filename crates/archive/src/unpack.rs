@@ -4,9 +4,8 @@ mod entries;
 mod source;
 mod tree;
 
-use std::fs::File;
 use std::io::Read;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 
 use rustix::io::Errno;
 
@@ -16,9 +15,6 @@ use crate::name::{Name, NameError};
 use entries::{Content, Entries, Entry};
 use source::Source;
 use tree::{Tree, system};
-
-/// From this size on a file is left to the kernel, which moves it out of a pipe with one copy.
-const LARGE: u64 = 1024 * 1024;
 
 /// What becomes of the first part of every name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,7 +91,7 @@ fn place<R: Read>(entry: Entry, source: &mut Source<R>, tree: &mut Tree<'_>) -> 
         Content::SymbolicLink(target) => tree.symbolic_link(&name, &target, modified).map(|()| 0),
         Content::HardLink(target) => tree.hard_link(&name, &target).map(|()| 0),
         Content::File(size) => {
-            let file = File::from(tree.file(&name, mode)?);
+            let file = tree.file(&name, mode)?;
             copy(source, &file, size, &name)?;
             rustix::fs::futimens(&file, &modified.timestamps()).map_err(system(Action::Settle, &name))?;
             Ok(size)
@@ -104,20 +100,10 @@ fn place<R: Read>(entry: Entry, source: &mut Source<R>, tree: &mut Tree<'_>) -> 
 }
 
 /// Moves a file's contents out of the stream.
-fn copy<R: Read>(source: &mut Source<R>, file: &File, size: u64, name: &Name) -> Result<(), UnpackError> {
+fn copy<R: Read>(source: &mut Source<R>, file: &OwnedFd, size: u64, name: &Name) -> Result<(), UnpackError> {
     let mut left = size;
     while left > 0 {
-        if left >= LARGE && source.is_drained() {
-            let poured = source.pour(file, left).map_err(|error| match Errno::from_io_error(&error) {
-                Some(errno) => system(Action::Write, name)(errno),
-                None => UnpackError::Input(error),
-            })?;
-            if poured < left {
-                return Err(UnpackError::Truncated);
-            }
-            break;
-        }
-        let mut piece = source.piece(left)?;
+        let mut piece = source.contents(left, size - left)?;
         left -= piece.len() as u64;
         while !piece.is_empty() {
             match rustix::io::write(file, piece) {

@@ -1,7 +1,6 @@
 //! The stream that an archive is read from, block by block or in pieces as they come.
 
-use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, Read};
 
 use crate::block::{BLOCK, Block};
 use crate::error::UnpackError;
@@ -29,7 +28,7 @@ impl<R: Read> Source<R> {
     /// The next block.
     pub(super) fn block(&mut self) -> Result<Block, UnpackError> {
         while self.end - self.start < BLOCK {
-            if self.fill()? == 0 {
+            if self.fill(BUFFER)? == 0 {
                 return Err(UnpackError::Truncated);
             }
         }
@@ -41,7 +40,7 @@ impl<R: Read> Source<R> {
 
     /// The bytes that can be had now, at least one and at most `most`.
     pub(super) fn piece(&mut self, most: u64) -> Result<&[u8], UnpackError> {
-        if self.start == self.end && self.fill()? == 0 {
+        if self.start == self.end && self.fill(BUFFER)? == 0 {
             return Err(UnpackError::Truncated);
         }
         let length = usize::try_from(most).unwrap_or(usize::MAX).min(self.end - self.start);
@@ -50,18 +49,16 @@ impl<R: Read> Source<R> {
         Ok(piece)
     }
 
-    /// Moves up to `most` bytes into a file past the buffer, which is empty. The standard library knows how to ask the
-    /// kernel for it where both are descriptors. Gives how many there were.
-    pub(super) fn pour(&mut self, file: &File, most: u64) -> io::Result<u64> {
-        let mut output = BufWriter::with_capacity(BUFFER, file);
-        let poured = io::copy(&mut (&mut self.input).take(most), &mut output)?;
-        output.flush()?;
-        Ok(poured)
-    }
-
-    /// Whether everything that was read has been used.
-    pub(super) fn is_drained(&self) -> bool {
-        self.start == self.end
+    /// The same for a file of which `written` bytes have been had. Pieces end where the file system likes it: writes
+    /// that begin within a page cost it twice as much.
+    pub(super) fn contents(&mut self, most: u64, written: u64) -> Result<&[u8], UnpackError> {
+        if self.start == self.end {
+            let within = usize::try_from(written % BUFFER as u64).unwrap_or(0);
+            if self.fill(BUFFER - within)? == 0 {
+                return Err(UnpackError::Truncated);
+            }
+        }
+        self.piece(most)
     }
 
     /// What fills the last block after `size` bytes.
@@ -88,7 +85,7 @@ impl<R: Read> Source<R> {
     pub(super) fn end(&mut self) -> Result<(), UnpackError> {
         let mut seen = 0;
         while seen <= LARGEST_RECORD {
-            if self.start == self.end && self.fill()? == 0 {
+            if self.start == self.end && self.fill(BUFFER)? == 0 {
                 return Ok(());
             }
             let rest = &self.buffer[self.start..self.end];
@@ -101,16 +98,17 @@ impl<R: Read> Source<R> {
         Err(UnpackError::Trailing)
     }
 
-    /// Reads more behind what is there; zero is the end of the stream.
-    fn fill(&mut self) -> Result<usize, UnpackError> {
+    /// Reads at most so much more behind what is there; zero is the end of the stream.
+    fn fill(&mut self, most: usize) -> Result<usize, UnpackError> {
         self.buffer.copy_within(self.start..self.end, 0);
         self.end -= self.start;
         self.start = 0;
+        let end = self.buffer.len().min(self.end.saturating_add(most));
         loop {
-            match self.input.read(&mut self.buffer[self.end..]) {
+            match self.input.read(&mut self.buffer[self.end..end]) {
                 Ok(count) => {
                     // A reader that lies about what it read must not make us trust it.
-                    self.end = (self.end + count).min(self.buffer.len());
+                    self.end = self.end.saturating_add(count).min(end);
                     return Ok(count);
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
