@@ -4,8 +4,9 @@ mod entries;
 mod source;
 mod tree;
 
-use std::io::Read;
-use std::os::fd::{AsFd, OwnedFd};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::AsFd;
 
 use rustix::io::Errno;
 
@@ -15,6 +16,12 @@ use crate::name::{Name, NameError};
 use entries::{Content, Entries, Entry};
 use source::Source;
 use tree::{Tree, system};
+
+/// From this size on it is worth it to ask the kernel to move a file itself.
+const LARGE: u64 = 1024 * 1024;
+
+/// How a tmpfs says that it is one.
+const TMPFS: i64 = 0x0102_1994;
 
 /// What becomes of the first part of every name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,7 +98,7 @@ fn place<R: Read>(entry: Entry, source: &mut Source<R>, tree: &mut Tree<'_>) -> 
         Content::SymbolicLink(target) => tree.symbolic_link(&name, &target, modified).map(|()| 0),
         Content::HardLink(target) => tree.hard_link(&name, &target).map(|()| 0),
         Content::File(size) => {
-            let file = tree.file(&name, mode)?;
+            let file = File::from(tree.file(&name, mode)?);
             copy(source, &file, size, &name)?;
             rustix::fs::futimens(&file, &modified.timestamps()).map_err(system(Action::Settle, &name))?;
             Ok(size)
@@ -100,7 +107,15 @@ fn place<R: Read>(entry: Entry, source: &mut Source<R>, tree: &mut Tree<'_>) -> 
 }
 
 /// Moves a file's contents out of the stream.
-fn copy<R: Read>(source: &mut Source<R>, file: &OwnedFd, size: u64, name: &Name) -> Result<(), UnpackError> {
+fn copy<R: Read>(source: &mut Source<R>, file: &File, size: u64, name: &Name) -> Result<(), UnpackError> {
+    if size >= LARGE && is_in_memory(file) {
+        source.pour(file, size).map_err(|error| match Errno::from_io_error(&error) {
+            Some(errno) => system(Action::Write, name)(errno),
+            None if error.kind() == io::ErrorKind::UnexpectedEof => UnpackError::Truncated,
+            None => UnpackError::Input(error),
+        })?;
+        return source.padding(size);
+    }
     let mut left = size;
     while left > 0 {
         let mut piece = source.contents(left, size - left)?;
@@ -114,4 +129,10 @@ fn copy<R: Read>(source: &mut Source<R>, file: &OwnedFd, size: u64, name: &Name)
         }
     }
     source.padding(size)
+}
+
+/// Whether a file is on a tmpfs, which takes pages out of a pipe at half the price of plain writes. ext4 takes them at
+/// four times that price.
+fn is_in_memory(file: &File) -> bool {
+    rustix::fs::fstatfs(file).is_ok_and(|system| system.f_type == TMPFS)
 }

@@ -1,6 +1,7 @@
 //! The stream that an archive is read from, block by block or in pieces as they come.
 
-use std::io::{self, Read};
+use std::fs::File;
+use std::io::{self, BufWriter, Read, Write};
 
 use crate::block::{BLOCK, Block};
 use crate::error::UnpackError;
@@ -59,6 +60,21 @@ impl<R: Read> Source<R> {
             }
         }
         self.piece(most)
+    }
+
+    /// Moves exactly `size` bytes into a file past the buffer. The standard library knows how to ask the kernel for it
+    /// where both are descriptors.
+    pub(super) fn pour(&mut self, file: &File, size: u64) -> io::Result<()> {
+        let buffered = &self.buffer[self.start..self.end];
+        let buffered = &buffered[..usize::try_from(size).unwrap_or(usize::MAX).min(buffered.len())];
+        self.start += buffered.len();
+        let mut output = BufWriter::with_capacity(BUFFER, file);
+        output.write_all(buffered)?;
+        output.flush()?;
+        let rest = size - buffered.len() as u64;
+        let poured = io::copy(&mut (&mut self.input).take(rest), &mut output)?;
+        output.flush()?;
+        if poured == rest { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
     }
 
     /// What fills the last block after `size` bytes.

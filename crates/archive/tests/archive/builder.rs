@@ -94,7 +94,12 @@ pub(crate) struct Place {
 
 impl Place {
     pub(crate) fn new() -> Self {
-        let whole = tempfile::tempdir().unwrap();
+        Self::within(&std::env::temp_dir())
+    }
+
+    /// On the file system of that directory.
+    pub(crate) fn within(directory: &Path) -> Self {
+        let whole = tempfile::tempdir_in(directory).unwrap();
         fs::create_dir(whole.path().join("root")).unwrap();
         fs::create_dir(whole.path().join("outside")).unwrap();
         fs::write(whole.path().join("outside/secret"), "secret").unwrap();

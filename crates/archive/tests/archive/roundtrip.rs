@@ -2,7 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
@@ -10,7 +10,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-use archive::{Output, PackError, Packed, Remark, Top, Why, pack, unpack};
+use archive::{Output, PackError, Packed, Remark, Top, UnpackError, Unpacked, Why, pack, unpack};
 use rustix::fs::{AtFlags, CWD, Timespec, Timestamps};
 
 use crate::builder::{Builder, LIMITS, Place, look};
@@ -251,22 +251,38 @@ fn a_tree_without_a_bottom_ends() {
     Place::new().unpack(&bytes).unwrap();
 }
 
-#[test]
-fn a_tree_goes_through_a_pipe_as_it_was() {
-    let (from, to) = (Place::new(), Place::new());
-    fill(&from.root());
-    // Large enough to be left to the kernel, and not a multiple of anything.
-    let noise: Vec<u8> =
-        (0..5_000_001_u32).map(|index| (index.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
-    fs::write(from.root().join("tree/larger"), noise).unwrap();
+/// Packs into a pipe and unpacks out of it, up to so many bytes.
+fn through_a_pipe(from: &Place, to: &Place, most: u64) -> Result<Unpacked, UnpackError> {
     let (reader, writer) = std::io::pipe().unwrap();
     let root = File::open(from.root()).unwrap();
+    // That its reader has gone is the end of it, too.
     let packing =
-        std::thread::spawn(move || pack(root, b"tree", Output::Pipe(writer.as_fd()), &mut |_| {}).unwrap());
-    let reader = File::from(OwnedFd::from(reader));
-    let unpacked = unpack(reader, File::open(to.root()).unwrap(), Top::Kept, &LIMITS).unwrap();
-    assert_eq!(packing.join().unwrap().bytes, unpacked.bytes);
-    assert_eq!(look(&to.root()), look(&from.root()));
+        std::thread::spawn(move || drop(pack(root, b"tree", Output::Pipe(writer.as_fd()), &mut |_| {})));
+    let unpacked = unpack(
+        File::from(OwnedFd::from(reader)).take(most),
+        File::open(to.root()).unwrap(),
+        Top::Kept,
+        &LIMITS,
+    );
+    packing.join().unwrap();
+    unpacked
+}
+
+#[test]
+fn a_tree_goes_through_a_pipe_as_it_was() {
+    // Onto a disk and into memory the bytes go in two ways.
+    for directory in [std::env::temp_dir(), "/dev/shm".into()] {
+        let (from, to) = (Place::within(&directory), Place::within(&directory));
+        fill(&from.root());
+        // Large enough to be left to the kernel, and not a multiple of anything.
+        let noise: Vec<u8> =
+            (0..5_000_001_u32).map(|index| (index.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        fs::write(from.root().join("tree/larger"), noise).unwrap();
+        through_a_pipe(&from, &to, u64::MAX).unwrap();
+        assert_eq!(look(&to.root()), look(&from.root()));
+        let cut = through_a_pipe(&from, &to, 3_000_000);
+        assert!(matches!(cut, Err(UnpackError::Truncated)), "{cut:?}");
+    }
 }
 
 #[test]
