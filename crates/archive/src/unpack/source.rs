@@ -50,8 +50,8 @@ impl<R: Read> Source<R> {
         Ok(piece)
     }
 
-    /// The same for a file of which `written` bytes have been had. Pieces end where the file system likes it: writes
-    /// that begin within a page cost it twice as much.
+    /// The same for a file of which `written` bytes have been had. Pieces end at multiples of
+    /// the buffer, so that writes begin with a page.
     pub(super) fn contents(&mut self, most: u64, written: u64) -> Result<&[u8], UnpackError> {
         if self.start == self.end {
             let within = usize::try_from(written % BUFFER as u64).unwrap_or(0);
