@@ -28,6 +28,10 @@ impl Region {
         Self { top: 0, bottom: rows - 1 }
     }
 
+    pub(crate) fn rows(self) -> usize {
+        self.bottom + 1 - self.top
+    }
+
     pub(crate) fn contains(self, row: usize) -> bool {
         (self.top..=self.bottom).contains(&row)
     }

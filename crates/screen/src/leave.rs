@@ -33,7 +33,7 @@ pub(crate) fn write(terminal: &Terminal, writer: &mut Writer) {
         writer.numbers("\x1b[", &[23, pushed.kept as u16], "t");
     }
     writer.text(POP_TITLE);
-    let used = terminal.primary.grid.rows().iter().rposition(|row| row.end(columns) > 0);
+    let used = terminal.primary.grid.rows().rposition(|row| row.end(columns) > 0);
     if let Some(last) = used {
         writer.move_to(last, 0);
         writer.text("\r\n");

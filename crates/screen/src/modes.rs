@@ -49,11 +49,9 @@ pub(crate) enum Turn {
     Off,
 }
 
-/// What of the mouse is reported. The last one asked for holds, and leaving any of them leaves all, as in xterm.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// What of the mouse is reported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mouse {
-    #[default]
-    Off,
     Presses,
     Buttons,
     Drags,
@@ -65,11 +63,9 @@ impl Mouse {
         [(Self::Presses, 9), (Self::Buttons, 1000), (Self::Drags, 1002), (Self::Moves, 1003)];
 }
 
-/// How the mouse is reported.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// How the mouse is reported, if not in the old way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum MouseEncoding {
-    #[default]
-    Bytes,
     Utf8,
     Sgr,
     Urxvt,
@@ -81,12 +77,36 @@ impl MouseEncoding {
         [(Self::Utf8, 1005), (Self::Sgr, 1006), (Self::Urxvt, 1015), (Self::Pixels, 1016)];
 }
 
+/// One of several modes, of which the last one asked for holds. In most terminals ending any of them ends all, in
+/// others only itself; so that each viewer's terminal can decide, both are kept as they were said.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Choice<T> {
+    pub(crate) asked: Option<T>,
+    pub(crate) ended: Option<T>,
+}
+
+impl<T> Default for Choice<T> {
+    fn default() -> Self {
+        Self { asked: None, ended: None }
+    }
+}
+
+impl<T: Copy + PartialEq> Choice<T> {
+    fn turn(&mut self, which: T, turn: Turn) {
+        match turn {
+            Turn::On => *self = Self { asked: Some(which), ended: None },
+            Turn::Off if self.asked == Some(which) => *self = Self::default(),
+            Turn::Off => self.ended = self.asked.map(|_| which),
+        }
+    }
+}
+
 /// All modes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Modes {
     switches: u16,
-    pub(crate) mouse: Mouse,
-    pub(crate) encoding: MouseEncoding,
+    pub(crate) mouse: Choice<Mouse>,
+    pub(crate) encoding: Choice<MouseEncoding>,
     /// What the wheel does in the alternate screen; terminals differ in what holds if nobody has said.
     pub(crate) alternate_scroll: Option<Turn>,
     /// CSI n SP q, 0 to 6; 0 is the viewer's own.
@@ -99,8 +119,8 @@ impl Default for Modes {
     fn default() -> Self {
         Self {
             switches: Switch::Wrap as u16 | Switch::CursorVisible as u16,
-            mouse: Mouse::Off,
-            encoding: MouseEncoding::Bytes,
+            mouse: Choice::default(),
+            encoding: Choice::default(),
             alternate_scroll: None,
             cursor_shape: 0,
             cursor_blink: None,
@@ -125,10 +145,10 @@ impl Modes {
         if let Some(switch) = Switch::private(number) {
             self.turn(switch, turn);
         } else if let Some((mouse, _)) = Mouse::ALL.into_iter().find(|(_, known)| *known == number) {
-            self.mouse = if turn == Turn::On { mouse } else { Mouse::Off };
+            self.mouse.turn(mouse, turn);
         } else if let Some((encoding, _)) = MouseEncoding::ALL.into_iter().find(|(_, known)| *known == number)
         {
-            self.encoding = if turn == Turn::On { encoding } else { MouseEncoding::Bytes };
+            self.encoding.turn(encoding, turn);
         } else if number == 1007 {
             self.alternate_scroll = Some(turn);
         } else if number == 12 {

@@ -1,5 +1,6 @@
 //! Moving the cursor, erasing and scrolling. Positions are cut to the screen here, whatever was asked for.
 
+use crate::cell::Cell;
 use crate::csi::Csi;
 use crate::cursor::Region;
 use crate::sequences::Shove;
@@ -71,17 +72,17 @@ impl Terminal {
     /// CSI J: from the cursor, to the cursor, or all.
     pub(crate) fn erase_screen(&mut self, what: u16) {
         let (row, rows) = (self.cursor.row, self.size.height());
-        let background = self.cursor.style.background;
+        let erased = Cell::erased(self.cursor.style.background);
         match what {
             0 => {
                 self.erase_line(0);
-                self.grid_mut().clear(row + 1..rows, background);
+                self.grid_mut().fill(row + 1..rows, erased);
             }
             1 => {
                 self.erase_line(1);
-                self.grid_mut().clear(0..row, background);
+                self.grid_mut().fill(0..row, erased);
             }
-            2 => self.grid_mut().clear(0..rows, background),
+            2 => self.grid_mut().fill(0..rows, erased),
             _ => {}
         }
     }

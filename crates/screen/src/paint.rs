@@ -14,7 +14,7 @@ const WORTH_MOVING: usize = 5;
 pub(crate) fn write(grid: &Grid, columns: usize, writer: &mut Writer) {
     let mut brush = Brush { style: Style::default(), columns };
     let mut follows = false;
-    for (index, row) in grid.rows().iter().enumerate() {
+    for (index, row) in grid.rows().enumerate() {
         brush.row(index, row, follows, writer);
         follows = row.is_wrapped;
     }
@@ -31,8 +31,7 @@ pub(crate) fn write_cell(row: &Row, column: usize, writer: &mut Writer) {
 
 /// Goes on from a pending wrap at the end of a line to what follows it, so that the lines are one text again.
 pub(crate) fn write_following(grid: &Grid, row: usize, columns: usize, writer: &mut Writer) {
-    for rows in grid.rows().windows(2).skip(row) {
-        let [line, next] = rows else { return };
+    for (line, next) in grid.rows().zip(grid.rows().skip(1)).skip(row) {
         if !line.is_wrapped {
             return;
         }

@@ -8,7 +8,7 @@
 use crate::charset::{Charset, Charsets, Shift};
 use crate::cursor::Cursor;
 use crate::keyboard::KeyboardStack;
-use crate::modes::{Modes, Mouse, MouseEncoding, Switch, Turn};
+use crate::modes::{Choice, Modes, Mouse, MouseEncoding, Switch, Turn};
 use crate::page::Page;
 use crate::row::Row;
 use crate::style::Style;
@@ -110,13 +110,15 @@ fn input_modes(modes: &Modes, writer: &mut Writer) {
     writer.text(if modes.has(Switch::ApplicationKeypad) { "\x1b=" } else { "\x1b>" });
     said(modes.alternate_scroll, "\x1b[?1007", writer);
     writer.text(NO_MOUSE);
-    if let Some((_, number)) =
-        MouseEncoding::ALL.into_iter().find(|(encoding, _)| *encoding == modes.encoding)
-    {
-        writer.numbers("\x1b[?", &[number], "h");
-    }
-    if let Some((_, number)) = Mouse::ALL.into_iter().find(|(mouse, _)| *mouse == modes.mouse) {
-        writer.numbers("\x1b[?", &[number], "h");
+    choice(modes.encoding, &MouseEncoding::ALL, writer);
+    choice(modes.mouse, &Mouse::ALL, writer);
+}
+
+fn choice<T: Copy + PartialEq>(choice: Choice<T>, all: &[(T, u16)], writer: &mut Writer) {
+    for (said, turn) in [(choice.asked, "h"), (choice.ended, "l")] {
+        if let Some((_, number)) = all.iter().find(|(one, _)| said == Some(*one)) {
+            writer.numbers("\x1b[?", &[*number], turn);
+        }
     }
 }
 

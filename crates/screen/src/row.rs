@@ -18,13 +18,13 @@ struct Marks {
 }
 
 /// A line. `columns` in its functions is the width of the screen, which the row does not store.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Row {
     cells: Vec<Cell>,
     /// In the order of columns.
     marks: Vec<Marks>,
-    /// What the cells that are not stored look like.
-    background: Colour,
+    /// What each of the cells that are not stored is.
+    rest: Cell,
     /// The text went on in the next line because this one was full.
     pub(crate) is_wrapped: bool,
 }
@@ -37,12 +37,13 @@ impl Row {
             && (0..columns).all(|column| self.cell(column) == other.cell(column))
     }
 
-    pub(crate) fn erased(background: Colour) -> Self {
-        Self { background, ..Self::default() }
+    /// A line of the same cell everywhere.
+    pub(crate) fn of(rest: Cell) -> Self {
+        Self { cells: Vec::new(), marks: Vec::new(), rest, is_wrapped: false }
     }
 
     pub(crate) fn cell(&self, column: usize) -> Cell {
-        self.cells.get(column).copied().unwrap_or_else(|| Cell::erased(self.background))
+        self.cells.get(column).copied().unwrap_or(self.rest)
     }
 
     /// The combining marks on a cell.
@@ -58,7 +59,7 @@ impl Row {
 
     /// The column after the last cell that shows anything.
     pub(crate) fn end(&self, columns: usize) -> usize {
-        if self.background != Colour::Default {
+        if !self.rest.is_default() {
             return columns;
         }
         self.cells.iter().rposition(|cell| !cell.is_default()).map_or(0, |last| last + 1)
@@ -115,34 +116,35 @@ impl Row {
     }
 
     pub(crate) fn erase(&mut self, range: Range<usize>, background: Colour, columns: usize) {
+        let erased = Cell::erased(background);
         if range.start >= range.end {
             return;
         }
         if range.end < columns {
-            if range.start >= self.cells.len() && background == self.background {
+            if range.start >= self.cells.len() && erased == self.rest {
                 return;
             }
             self.make_room(range.clone(), columns);
             if let Some(places) = self.cells.get_mut(range) {
-                places.fill(Cell::erased(background));
+                places.fill(erased);
             }
             return;
         }
         self.split(range.start);
         self.forget_marks(range.start..columns);
-        if background != self.background {
+        if erased != self.rest {
             self.extend(range.start, columns);
         }
         self.cells.truncate(range.start);
-        self.background = background;
+        self.rest = erased;
         self.is_wrapped = false;
     }
 
-    /// Makes the whole line empty; its memory is kept for what is written next.
-    pub(crate) fn clear(&mut self, background: Colour) {
+    /// Makes all cells of the line the same; its memory is kept for what is written next.
+    pub(crate) fn fill(&mut self, cell: Cell) {
         self.cells.clear();
         self.marks.clear();
-        self.background = background;
+        self.rest = cell;
         self.is_wrapped = false;
     }
 
@@ -170,14 +172,14 @@ impl Row {
         self.forget_marks(column..column + count);
         self.is_wrapped = false;
         // The new cells on the right are not stored unless they differ from the others that are not.
-        if self.background != background {
+        if self.rest != Cell::erased(background) {
             self.extend(columns, columns);
         }
         let end = (column + count).min(self.cells.len());
         if column < end {
             self.cells.drain(column..end);
         }
-        self.background = background;
+        self.rest = Cell::erased(background);
         for marks in self.marks.iter_mut().filter(|marks| usize::from(marks.column) >= column) {
             marks.column -= narrow(count);
         }
@@ -236,7 +238,7 @@ impl Row {
             let wanted = length.max(self.cells.capacity() * 2).clamp(16.min(columns), columns);
             self.cells.reserve_exact(wanted - self.cells.len());
         }
-        self.cells.resize(length, Cell::erased(self.background));
+        self.cells.resize(length, self.rest);
     }
 }
 

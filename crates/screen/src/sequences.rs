@@ -7,8 +7,13 @@ use crate::cursor::{Cursor, Region};
 use crate::modes::{Switch, Turn};
 use crate::page::Page;
 use crate::sgr;
+use crate::style::Style;
 use crate::terminal::Terminal;
 use crate::title::Kept;
+
+/// How often a character is repeated at most. Programs repeat what fits in a line; eight bytes must not ask for more
+/// work than thousands of them could.
+const REPEATED: usize = 4096;
 
 impl Terminal {
     pub(crate) fn control(&mut self, byte: u8) {
@@ -220,24 +225,19 @@ impl Terminal {
 
     /// DECALN, with which the alignment of a picture tube was checked and terminals still are.
     fn fill_with_e(&mut self) {
-        let columns = self.size.width();
-        for row in 0..self.size.height() {
-            if let Some(row) = self.grid_mut().row_mut(row) {
-                row.clear(crate::style::Colour::Default);
-                let e = Cell::new('E', crate::style::Style::default(), Part::Whole);
-                (0..columns).for_each(|column| row.put(column, e, columns));
-            }
-        }
-        self.region = Region::whole(self.size.height());
+        let rows = self.size.height();
+        self.grid_mut().fill(0..rows, Cell::new('E', Style::default(), Part::Whole));
+        self.region = Region::whole(rows);
         self.cursor.is_in_region = false;
         self.move_to(0, 0);
     }
 
-    /// No more than the screen holds: what comes after that only writes the same again.
     fn repeat(&mut self, times: usize) {
         let Some(character) = self.last else { return };
-        for _ in 0..times.min(self.size.width() * self.size.height()) {
-            self.print(character);
+        let times = times.min(REPEATED);
+        match u8::try_from(character) {
+            Ok(byte) if byte.is_ascii() => self.print_ascii(&[byte; REPEATED][..times]),
+            _ => (0..times).for_each(|_| self.print(character)),
         }
     }
 }

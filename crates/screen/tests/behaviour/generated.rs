@@ -147,7 +147,7 @@ fn size() -> impl Strategy<Value = Size> {
 }
 
 /// Cases of each kind.
-const CASES: u32 = 4000;
+const CASES: u32 = 1000;
 
 proptest! {
     #![proptest_config(ProptestConfig { cases: CASES, failure_persistence: None, ..ProptestConfig::default() })]

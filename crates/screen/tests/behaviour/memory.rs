@@ -15,7 +15,7 @@ fn taken(size: Size, feed: impl FnOnce(&mut Screen)) -> usize {
     let taken = held_by_this_thread() - before;
     drop(screen);
     assert_eq!(held_by_this_thread(), before, "something is left");
-    taken
+    usize::try_from(taken).unwrap()
 }
 
 /// What the documentation of `Screen::new` promises: 40 bytes a cell on each of two screens, and a few KiB.

@@ -6,7 +6,7 @@ use crate::cuts::{DIRT, Dice, check_other, check_own};
 use crate::recording::{Run, record};
 
 /// Places at which each program's output is cut.
-const CUTS: usize = 150;
+const CUTS: usize = 80;
 
 /// Runs a program and cuts what it wrote. A text must have been written, or the program did not do its part.
 fn check_program(argv: &[&str], keys: &[&str], expected: &[&str]) {

@@ -6,7 +6,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
 thread_local! {
-    static HELD: Cell<usize> = const { Cell::new(0) };
+    static HELD: Cell<isize> = const { Cell::new(0) };
 }
 
 struct Counting;
@@ -15,8 +15,12 @@ struct Counting;
 static ALLOCATOR: Counting = Counting;
 
 /// Bytes that this thread has allocated and not freed.
-pub(crate) fn held_by_this_thread() -> usize {
+pub(crate) fn held_by_this_thread() -> isize {
     HELD.get()
+}
+
+fn size(layout: Layout) -> isize {
+    isize::try_from(layout.size()).unwrap_or(isize::MAX)
 }
 
 // SAFETY: everything is passed on as it came to the system's allocator, which keeps the trait's promises; counting
@@ -24,13 +28,13 @@ pub(crate) fn held_by_this_thread() -> usize {
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         // A thread that ends may free what another has allocated: only differences in one thread mean anything.
-        let _ = HELD.try_with(|held| held.set(held.get().wrapping_add(layout.size())));
+        let _ = HELD.try_with(|held| held.set(held.get() + size(layout)));
         // SAFETY: the caller's promises are the ones that are asked for.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn dealloc(&self, place: *mut u8, layout: Layout) {
-        let _ = HELD.try_with(|held| held.set(held.get().wrapping_sub(layout.size())));
+        let _ = HELD.try_with(|held| held.set(held.get() - size(layout)));
         // SAFETY: the caller's promises are the ones that are asked for.
         unsafe { System.dealloc(place, layout) }
     }
