@@ -12,11 +12,13 @@
 //!
 //! - `vt100` 0.18 has no insert mode, no way to turn wrapping off, no line drawing set, no tab stops, no blinking,
 //!   hidden, struck or curly text, and no index (ESC D), all of which change cells; saved cursor, scroll region,
-//!   origin mode and the screen beneath the alternate one cannot be read. A cell takes 32 bytes, a row all its cells.
-//! - `avt` 0.19 drops combining characters, knows no title, mouse, paste, focus or cursor shape; its dump is for avt.
+//!   origin mode and the screen beneath the alternate one cannot be read. A cell takes 32 bytes, a row all its cells,
+//!   and 9 KiB of repeated characters (CSI b) a second.
+//! - `avt` 0.19 emulates more, but knows no title, mouse, paste, focus, cursor shape or curly line; its dump is for an
+//!   empty avt, and repeats what came of an unfinished command: the rest of a clipboard's contents, for one.
 //! - `alacritty_terminal` 0.26 emulates nearly all of it, but the other screen, tab stops and scroll region are
-//!   private, marks on one cell grow without bound, and it brings an event loop, threads and signal handlers along.
-//!   It is the independent terminal of the tests instead.
+//!   private, marks on one cell grow without bound, keyboard modes pushed often enough make it panic, and it brings an
+//!   event loop, threads and signal handlers along. It is the independent terminal of the tests instead.
 //! - `vte`, the parser of two of these, does not tell what it holds of an unfinished sequence, without which a viewer
 //!   who comes in the middle of one reads the rest of it as text; and with its feature `std`, which any other crate
 //!   may turn on, an unfinished title takes memory without bound.

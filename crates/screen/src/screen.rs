@@ -25,8 +25,8 @@ impl Screen {
     ///
     /// It takes 20 bytes for each cell up to the last one written in its line, twice that where combining marks are
     /// on all of them, and as much again while the alternate screen is shown; beside that 72 bytes for a row and a
-    /// few KiB for titles. 80 columns and 24 rows full of text take 38 KiB; nothing that a program writes can make it
-    /// more than 160 KiB.
+    /// few KiB for titles. So 24 rows of 80 columns take 2 KiB when empty, 40 KiB when full of text, and 176 KiB at the
+    /// worst that a program can do; 60 rows of 200 columns take 5 KiB, 240 KiB and 1 MiB.
     #[must_use]
     pub fn new(size: Size) -> Self {
         Self { parser: Parser::default(), terminal: Terminal::new(size.clamped()) }
@@ -50,7 +50,8 @@ impl Screen {
     }
 
     /// What brings a viewer's terminal of this size from any state to this screen. All that is fed in afterwards is
-    /// then sent to the viewer, too, until it is sent [`leave`](Self::leave).
+    /// then sent to the viewer, too, until it is sent [`leave`](Self::leave). Nothing else may come between: where the
+    /// stream is in the middle of a sequence, so are these bytes.
     ///
     /// What the viewer's terminal showed moves into its history and its title onto its stack. To bring a viewer
     /// up to date who has missed something, send `leave` and `restore`.

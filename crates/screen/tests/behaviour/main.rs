@@ -13,3 +13,4 @@ mod programs;
 mod recording;
 mod scanner;
 mod sys;
+mod tmux;
