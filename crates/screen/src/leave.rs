@@ -1,6 +1,6 @@
 //! Puts a viewer's terminal back in order when it leaves.
 
-use crate::restore::{NO_MOUSE, PLAIN_KEYBOARD, POP_TITLE, PRIMARY, TYPING};
+use crate::restore::{CANCEL, NO_MOUSE, PLAIN_KEYBOARD, POP_TITLE, PRIMARY, TYPING};
 use crate::tabs::TabStops;
 use crate::terminal::Terminal;
 use crate::writer::Writer;
@@ -11,7 +11,7 @@ const ORDINARY: &str = "\x1b[?2026l\x1b[?6l\x1b[4l\x1b[20l\x1b[?7h\x1b[r\x1b[?1l
 
 /// Writes everything.
 pub(crate) fn write(terminal: &Terminal, writer: &mut Writer) {
-    writer.text("\x1b\\");
+    writer.text(CANCEL);
     writer.text(PLAIN_KEYBOARD);
     if terminal.alternate.is_some() {
         writer.text(PRIMARY);

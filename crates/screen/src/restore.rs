@@ -16,9 +16,11 @@ use crate::terminal::{Terminal, column_before};
 use crate::writer::Writer;
 use crate::{paint, sgr};
 
-/// Ends whatever was unfinished, leaves the alternate screen, and takes away all that bends drawing: synchronised
-/// output, origin mode, insert mode, line feeds that return, margins, the scroll region, styles, character sets.
-const NEUTRAL: &str = "\x1b\\\x1b[?2026l\x1b[?1049l\x1b[?6l\x1b[4l\x1b[20l\x1b[?69l\x1b[r\x1b[0m\x1b%G\x1b(B\x1b)B\x0f\
+/// Gives up whatever was unfinished. Cancelled first: a mere end would let a half of a command be obeyed.
+pub(crate) const CANCEL: &str = "\x18\x1b\\";
+/// Leaves the alternate screen, and takes away all that bends drawing: synchronised output, origin mode, insert mode,
+/// line feeds that return, margins, the scroll region, styles, character sets.
+const NEUTRAL: &str = "\x1b[?2026l\x1b[?1049l\x1b[?6l\x1b[4l\x1b[20l\x1b[?69l\x1b[r\x1b[0m\x1b%G\x1b(B\x1b)B\x0f\
                        \x1b[?7h\x1b[?25l";
 /// No keys swallowed, no echo by the terminal itself.
 pub(crate) const TYPING: &str = "\x1b[2l\x1b[12h";
@@ -40,6 +42,7 @@ const RESTORE_CURSOR: &str = "\x1b8";
 
 /// Writes everything.
 pub(crate) fn write(terminal: &Terminal, writer: &mut Writer) {
+    writer.text(CANCEL);
     writer.text(NEUTRAL);
     forget_alternate(writer);
     scroll_away(terminal.size.height(), writer);
@@ -84,16 +87,18 @@ fn scroll_away(rows: usize, writer: &mut Writer) {
 fn titles(terminal: &Terminal, writer: &mut Writer) {
     writer.text(PUSH_TITLE);
     for pushed in &terminal.titles.beneath {
-        set_title(&pushed.title, writer);
+        set_title(pushed.title.as_deref(), writer);
         writer.numbers("\x1b[", &[22, pushed.kept as u16], "t");
     }
-    set_title(&terminal.titles.current, writer);
+    set_title(terminal.titles.current.as_deref(), writer);
 }
 
-fn set_title(title: &str, writer: &mut Writer) {
-    writer.text("\x1b]2;");
-    writer.text(title);
-    writer.text("\x1b\\");
+fn set_title(title: Option<&str>, writer: &mut Writer) {
+    if let Some(title) = title {
+        writer.text("\x1b]2;");
+        writer.text(title);
+        writer.text("\x1b\\");
+    }
 }
 
 fn input_modes(modes: &Modes, writer: &mut Writer) {

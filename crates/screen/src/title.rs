@@ -24,13 +24,14 @@ impl Kept {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Pushed {
     pub(crate) kept: Kept,
-    pub(crate) title: String,
+    pub(crate) title: Option<String>,
 }
 
-/// A title and those beneath it. Beneath all of them is the viewer's own.
+/// A title and those beneath it. While no program has set one, it is the viewer's own, which is not known here and
+/// also is beneath all others.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Titles {
-    pub(crate) current: String,
+    pub(crate) current: Option<String>,
     pub(crate) beneath: Vec<Pushed>,
 }
 
@@ -44,7 +45,7 @@ impl PartialEq for Titles {
 
 impl Titles {
     pub(crate) fn set(&mut self, text: &[u8]) {
-        self.current = printable(text);
+        self.current = Some(printable(text));
     }
 
     pub(crate) fn push(&mut self, kept: Kept) {
@@ -55,13 +56,13 @@ impl Titles {
     }
 
     /// Takes what was put last, and the title with it unless it was the icon's name. A program that takes more than
-    /// it has put gets the viewer's own title, of which nothing is known here.
+    /// it has put gets the viewer's own title.
     pub(crate) fn pop(&mut self, kept: Kept) {
         let is_icon = kept == Kept::Icon;
         let place = self.beneath.iter().rposition(|pushed| (pushed.kept == Kept::Icon) == is_icon);
-        let title = place.map(|place| self.beneath.remove(place).title);
+        let title = place.and_then(|place| self.beneath.remove(place).title);
         if !is_icon {
-            self.current = title.unwrap_or_default();
+            self.current = title;
         }
     }
 }

@@ -60,6 +60,25 @@ fn memory_is_what_is_promised() {
     assert!(bound(USUAL) <= 176 * 1024);
 }
 
+/// What a viewer is sent is bounded, too, however dear each cell is.
+#[test]
+fn what_is_sent_is_what_is_promised() {
+    let mut screen = Screen::new(USUAL);
+    for switch in ["", "\x1b[?1049h"] {
+        screen.feed(switch.as_bytes());
+        for number in 0..u32::from(USUAL.rows) * u32::from(USUAL.columns) {
+            let red = 100 + number % 150;
+            screen.feed(format!("\x1b[1;2;3;5;7;8;9;53;38;2;{red};255;255;48;2;{red};255;255m").as_bytes());
+            screen.feed(
+                "\x1b[4:5m\x1b[58:2::255:255:255m\u{1f000}\u{e0100}\u{e0101}\u{e0102}\u{e0103}".as_bytes(),
+            );
+        }
+    }
+    let cells = 2 * usize::from(USUAL.rows) * usize::from(USUAL.columns);
+    let sent = screen.restore().len();
+    assert!(sent > 40 * cells && sent <= 110 * cells + 16 * 1024, "{sent} bytes for {cells} cells");
+}
+
 /// What a screen once needed is given back or used again, whatever is written.
 #[test]
 fn memory_does_not_grow() {

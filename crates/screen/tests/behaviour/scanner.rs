@@ -22,7 +22,7 @@ pub(crate) fn check(bytes: &[u8]) {
                 Taken::Whole(length) => rest = &after[length..],
                 Taken::Unfinished => return,
             },
-            b'\r' | b'\n' | 0x0e | 0x0f => rest = after,
+            b'\r' | b'\n' | 0x0e | 0x0f | 0x18 => rest = after,
             0..0x20 | 0x7f => panic!("control character {byte:#x} in {}", excerpt(rest)),
             _ => {
                 let end = rest.iter().position(|byte| *byte < 0x20 || *byte == 0x7f).unwrap_or(rest.len());

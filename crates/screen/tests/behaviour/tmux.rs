@@ -31,6 +31,15 @@ fn tmux(directory: &Path, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
+/// A server of tmux's, which ends with the test.
+struct Server(TempDir);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        tmux(self.0.path(), &["kill-server"]);
+    }
+}
+
 /// What tmux shows, and all that it tells, after it has been sent a stream. Its text only: how cells look it tells
 /// in different ways for written and for erased spaces, which cannot be seen.
 fn shown(stream: &[u8]) -> String {
@@ -55,6 +64,7 @@ fn shown(stream: &[u8]) -> String {
     ];
     let session = ["new-session", "-d", "-x", &columns, "-y", &rows, &script];
     tmux(directory.path(), &[start.as_slice(), &session].concat());
+    let server = Server(directory);
     let deadline = Instant::now() + PATIENCE;
     while !done.exists() {
         assert!(Instant::now() < deadline, "the stream was not taken");
@@ -62,17 +72,15 @@ fn shown(stream: &[u8]) -> String {
     }
     // What cat has written may still be on its way; it has come when nothing changes any more.
     let mut before = String::new();
-    let shown = loop {
-        let now = tmux(directory.path(), &["display-message", "-p", STATE, ";", "capture-pane", "-p"]);
+    loop {
+        let now = tmux(server.0.path(), &["display-message", "-p", STATE, ";", "capture-pane", "-p"]);
         if now == before {
-            break now;
+            return now;
         }
         assert!(Instant::now() < deadline, "the terminal does not come to rest");
         before = now;
         std::thread::sleep(Duration::from_millis(60));
-    };
-    tmux(directory.path(), &["kill-server"]);
-    shown
+    }
 }
 
 /// Cuts what a program wrote and compares who came late with who was always there, at the cut and at the end.
