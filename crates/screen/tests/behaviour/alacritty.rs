@@ -58,6 +58,13 @@ impl Viewer {
         self.heard.replies.borrow().clone()
     }
 
+    /// The text that has scrolled off.
+    pub(crate) fn history(&self) -> String {
+        let grid = self.term.grid();
+        let lines = (1..=grid.history_size()).rev().map(|line| &grid[Line(-i32::try_from(line).unwrap())]);
+        lines.flat_map(|row| (0..grid.columns()).map(|column| row[Column(column)].c)).collect()
+    }
+
     /// All that can be seen or felt of the terminal, one fact a line.
     pub(crate) fn facts(&self) -> Vec<String> {
         let grid = self.term.grid();

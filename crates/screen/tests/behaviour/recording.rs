@@ -72,6 +72,11 @@ pub(crate) fn record(run: &Run<'_>) -> Option<Vec<u8>> {
     }
     child.kill().unwrap();
     child.wait().unwrap();
+    if program == "tmux" {
+        // Its server outlives it.
+        let end = ["-L", run.argv[2], "kill-server"];
+        assert!(Command::new(program).args(end).env("TMUX_TMPDIR", home.path()).status().unwrap().success());
+    }
     assert!(!seen.is_empty(), "{program} wrote nothing");
     Some(seen)
 }
