@@ -60,6 +60,8 @@ fn wide_and_combining_characters() {
 fn pending_wrap_and_wrapped_lines() {
     check_all(b"12345678901234567890abc\r\n12345678901234567890\x1b[1mX\x1b7\x1b[H\x1b8Y");
     check_all("123456789012345678漢\x1b[31mab".as_bytes());
+    // Alacritty still calls a line wrapped that has moved to where a wrap is pending.
+    check_own_only(b"\x1b[2;1H1234567890123456789012345\x1b[1;1H12345678901234567890\x1b[Sz");
     check_all(b"\x1b[?7l12345678901234567890abcdef\x1b[?7h!?");
 }
 
