@@ -42,6 +42,25 @@ fn help() {
     assert_says(caller, "help", &["--help"]);
     assert_says(caller, "help-run", &["run", "--help"]);
     assert_says(caller, "help-run-short", &["run", "-h"]);
+    for command in [
+        "create",
+        "exec",
+        "ls",
+        "inspect",
+        "start",
+        "stop",
+        "wait",
+        "cp",
+        "logs",
+        "attach",
+        "terminals",
+        "send",
+        "rm",
+        "audit",
+        "gc",
+    ] {
+        assert_says(caller, &format!("help-{command}"), &[command, "--help"]);
+    }
     assert_says(caller, "help-doctor", &["doctor", "--help"]);
     assert_says(caller, "help-version", &["version", "--help"]);
     assert_says(caller, "help-completions", &["completions", "--help"]);

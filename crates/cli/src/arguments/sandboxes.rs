@@ -106,9 +106,13 @@ pub(crate) struct Cp {
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 JSON:
-  [{\"id\", \"name\" or null, \"state\": \"starting\" | \"running\" | \"created\" | \"stopped\" | \"damaged\",
-    \"created\": milliseconds since 1970, \"since\": the same or null, \"reason\": \"exited\" | \"stopped\" | \"killed\" or
-    null, \"code\": an exit code or null, \"kept\": whether `stop` leaves anything, \"problem\": text or null}]
+  [{
+    \"id\", \"name\": text or null,
+    \"state\": \"starting\" | \"running\" | \"created\" | \"stopped\" | \"damaged\",
+    \"created\": milliseconds since 1970, \"since\": the same or null,
+    \"reason\": \"exited\" | \"stopped\" | \"killed\" or null, \"code\": an exit code or null,
+    \"kept\": whether `stop` leaves anything, \"problem\": text or null
+  }]
   Names are stable; later versions may add fields.")]
 pub(crate) struct Ls {
     /// Those that have ended, too
@@ -214,7 +218,7 @@ pub(crate) struct Audit {
     pub(crate) json: bool,
 }
 
-/// Remove what is no longer needed: what killed processes left, and old records of sandboxes that are gone.
+/// Remove what killed processes left, and old records of sandboxes that are gone.
 #[derive(Debug, Args)]
 pub(crate) struct Gc {
     /// Days that records outlive their sandboxes

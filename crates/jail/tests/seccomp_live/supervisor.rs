@@ -19,6 +19,8 @@ fn it_can_do_its_work() {
     let directory = tempfile::tempdir().unwrap();
     // The child has other ids than we.
     std::fs::set_permissions(directory.path(), std::fs::Permissions::from_mode(0o777)).unwrap();
+    std::fs::write(directory.path().join("log"), "").unwrap();
+    std::fs::set_permissions(directory.path().join("log"), std::fs::Permissions::from_mode(0o666)).unwrap();
     let ended = under(&supervisor(), || match work(directory.path()) {
         Ok(()) => 0,
         Err(error) => error.raw_os_error().unwrap_or(100),
@@ -26,7 +28,7 @@ fn it_can_do_its_work() {
     assert_eq!(ended, Ended::Code(0));
 }
 
-/// Threads, TCP and UDP on loopback, a signal pipe, and files that are replaced atomically.
+/// Threads, TCP and UDP on loopback, a signal pipe, and a file that is added to.
 fn work(directory: &Path) -> Result<()> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let address = listener.local_addr()?;
@@ -41,14 +43,36 @@ fn work(directory: &Path) -> Result<()> {
     UdpSocket::bind("127.0.0.1:0")?.set_nonblocking(true)?;
     UnixStream::pair()?.0.set_nonblocking(true)?;
 
-    let (temporary, log) = (directory.join("log.tmp"), directory.join("log"));
-    let mut file = std::fs::File::create(&temporary)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()?;
-    std::fs::rename(&temporary, &log)?;
-    assert_eq!(std::fs::read_dir(directory)?.count(), 1);
-    assert_eq!(std::fs::read_to_string(&log)?, "from the thread");
-    std::fs::remove_file(&log)
+    let mut log = std::fs::File::options().append(true).open(directory.join("log"))?;
+    log.write_all(text.as_bytes())?;
+    log.sync_data()
+}
+
+/// What it may do to a file that it was given: add to it, and nothing else.
+#[test]
+fn what_it_wrote_cannot_be_changed_again() {
+    use std::os::fd::AsRawFd as _;
+    let log = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(log.path(), "before ").unwrap();
+    let file = std::fs::File::options().append(true).open(log.path()).unwrap();
+    let descriptor = file.as_raw_fd() as u64;
+    let ended = under(&supervisor(), || {
+        // Even without its flag it goes on where it stands, and cannot go elsewhere.
+        let refused = [
+            (libc::SYS_ftruncate, [descriptor, 0, 0, 0, 0, 0]),
+            (libc::SYS_lseek, [descriptor, 0, 0, 0, 0, 0]),
+            (libc::SYS_pwrite64, [descriptor, c"X".as_ptr().addr() as u64, 1, 0, 0, 0]),
+            (libc::SYS_splice, [descriptor, 0, descriptor, 0, 1, 0]),
+            (libc::SYS_fallocate, [descriptor, 0, 0, 1, 0, 0]),
+            (libc::SYS_copy_file_range, [descriptor, 0, descriptor, 0, 1, 0]),
+            (libc::SYS_sendfile, [descriptor, descriptor, 0, 1, 0, 0]),
+        ];
+        let all = refused.iter().all(|(number, arguments)| call(*number, *arguments) == libc::EPERM);
+        let written = (&file).write_all(b"after");
+        i32::from(!all || written.is_err())
+    });
+    assert_eq!(ended, Ended::Code(0));
+    assert_eq!(std::fs::read_to_string(log.path()).unwrap(), "before after");
 }
 
 #[test]
