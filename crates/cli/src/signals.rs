@@ -86,6 +86,11 @@ pub(crate) async fn tell(
             signals.told = u8::try_from(signal).ok();
             patience -= 1;
             if patience == 0 {
+                if screen.is_some() {
+                    // It would go on without us.
+                    let kill = Tell::Signal(rustix::process::Signal::KILL.as_raw());
+                    let _ = asking.send_message(&ExecInput { tell: Some(kill) }).await;
+                }
                 return Ended::GivenUp(u8::try_from(signal).unwrap_or_default());
             }
         }
