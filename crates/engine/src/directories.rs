@@ -62,12 +62,11 @@ impl Directories {
 
     /// Makes the state directory, if it is not there.
     pub(crate) fn make_state(&self) -> Result<(), EngineError> {
-        if make_private(&self.audit()).is_ok() {
-            return Ok(());
+        if !self.state.exists() {
+            let above = self.state.parent().unwrap_or(&self.state);
+            let unusable = |source| EngineError::State { path: above.to_owned(), source };
+            DirBuilder::new().recursive(true).mode(0o700).create(above).map_err(unusable)?;
         }
-        let above = self.state.parent().unwrap_or(&self.state);
-        let unusable = |source| EngineError::State { path: above.to_owned(), source };
-        DirBuilder::new().recursive(true).mode(0o700).create(above).map_err(unusable)?;
         make_private(&self.state)?;
         make_private(&self.kept())?;
         make_private(&self.audit())
