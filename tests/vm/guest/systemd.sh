@@ -7,6 +7,11 @@ export PATH=/usr/local/bin:/usr/bin:/usr/sbin
 # shellcheck source=tests/vm/guest/limits.sh
 . /checks/limits.sh
 
+# Where their state is kept.
+for user in sub plain; do
+  mkdir -p "/home/$user" && chown "$user:$user" "/home/$user"
+done
+
 systemd_run=systemd-run
 
 # As the caller, in a login session of the caller's, in a service of the caller's own manager, or in one of the
