@@ -147,7 +147,15 @@ fn set_size(master: impl AsFd, rows: u16, columns: u16) {
 }
 
 impl Drop for Pty {
+    /// A command on a terminal outlives whoever looks at it, unless it is told to end; the third time it is killed.
     fn drop(&mut self) {
+        for _ in 0..3 {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            let _ = kill_process(Pid::from_child(&self.child), Signal::TERM);
+            std::thread::sleep(Duration::from_millis(100));
+        }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
