@@ -62,13 +62,10 @@ async fn request(mut channel: Channel, house: &Arc<House>) -> Result<(), LaneErr
     let Some(request) = channel.messages.receiver.next_message::<Request>().await? else { return Ok(()) };
     match request.ask.filter(|_| request.version == VERSION) {
         Some(Ask::Exec(exec)) => {
-            let named = exec.terminal.is_some() && !exec.terminal_name.is_empty();
-            if named && house.jobs.has_terminal(&exec.terminal_name) {
-                return refuse(&mut channel, EEXIST).await;
-            }
             let job = match house.jobs.start(exec, &house.init, &house.keeper).await {
                 Ok(job) => job,
                 Err(StartError::Lane(error)) => return Err(error),
+                Err(StartError::NameTaken) => return refuse(&mut channel, EEXIST).await,
                 // Nothing is started of which there is no record.
                 Err(StartError::Record(_)) => return refuse(&mut channel, ENOSPC).await,
             };

@@ -84,38 +84,38 @@ struct Inside {
 }
 
 impl Job {
-    /// Asks init for a process.
-    pub(crate) async fn ask(
+    /// A process that init is about to be asked for.
+    pub(crate) fn new(
         number: u64,
-        exec: Exec,
+        exec: &Exec,
         init: &Connection,
     ) -> Result<(Arc<Self>, Listening), LaneError> {
-        let Channel { messages, input, output: written, error, handle } =
+        let Channel { messages, input, output, error, handle } =
             init.open().map_err(|_| LaneError::Closed)?;
-        let mut telling = messages.sender;
-        let (argv, detached, last) = (exec.argv.clone(), exec.detached, exec.last);
-        let terminal = exec.terminal.map(|_| exec.terminal_name.clone());
-        let output = exec.terminal.map_or_else(Stream::default, Stream::of_terminal);
-        let ask = Ask::Exec(Exec { detached: false, last: false, terminal_name: String::new(), ..exec });
-        telling.send_message(&Request { version: VERSION, ask: Some(ask) }).await?;
         let job = Self {
             number,
-            argv,
+            argv: exec.argv.clone(),
             asked: SystemTime::now(),
-            terminal,
-            detached,
-            last,
-            output: Arc::new(output),
+            terminal: exec.terminal.map(|_| exec.terminal_name.clone()),
+            detached: exec.detached,
+            last: exec.last,
+            output: Arc::new(exec.terminal.map_or_else(Stream::default, Stream::of_terminal)),
             error: Arc::default(),
             progress: watch::channel(Progress::Asked).0,
             input: Mutex::new(Some(input.sender)),
-            telling: Mutex::new(telling),
+            telling: Mutex::new(messages.sender),
             abandoned: Notify::new(),
             viewed: watch::channel(0).0,
         };
         let channel =
-            Inside { happening: messages.receiver, output: written.receiver, error: error.receiver, handle };
+            Inside { happening: messages.receiver, output: output.receiver, error: error.receiver, handle };
         Ok((Arc::new(job), Listening { channel }))
+    }
+
+    /// Asks init for it. What is ours to know is not init's.
+    pub(crate) async fn ask(&self, exec: Exec) -> Result<(), LaneError> {
+        let ask = Ask::Exec(Exec { detached: false, last: false, terminal_name: String::new(), ..exec });
+        self.telling.lock().await.send_message(&Request { version: VERSION, ask: Some(ask) }).await
     }
 
     /// A place for a client.

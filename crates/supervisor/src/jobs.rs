@@ -8,7 +8,7 @@ use audit::WriteError;
 use tokio::sync::watch;
 use wire::{Connection, Exec, ExecState, LaneError};
 
-use crate::job::{Job, Progress};
+use crate::job::{Job, Listening, Progress};
 use crate::keeper::Keeper;
 use crate::record::Record;
 
@@ -34,12 +34,20 @@ pub(crate) enum StartError {
     Lane(#[from] LaneError),
     #[error(transparent)]
     Record(#[from] WriteError),
+    #[error("the name of the terminal is taken")]
+    NameTaken,
 }
 
 #[derive(Debug, Default)]
 struct Table {
     jobs: BTreeMap<u64, Arc<Job>>,
     next: u64,
+}
+
+impl Table {
+    fn has_terminal(&self, name: &str) -> bool {
+        self.jobs.values().any(|job| !job.is_over() && job.terminal() == Some(name))
+    }
 }
 
 impl Jobs {
@@ -59,23 +67,31 @@ impl Jobs {
         init: &Connection,
         keeper: &Keeper,
     ) -> Result<Arc<Job>, StartError> {
-        let number = {
-            let mut table = self.table();
-            table.next += 1;
-            table.next
-        };
-        if exec.terminal.is_some() && exec.terminal_name.is_empty() {
-            exec.terminal_name = format!("t{number}");
-        }
-        self.record.exec(number, &exec)?;
-        let (job, listening) = Job::ask(number, exec, init).await?;
-        self.table().jobs.insert(number, Arc::clone(&job));
+        let (job, listening) = self.add(&mut exec, init)?;
+        job.ask(exec).await?;
         let (jobs, followed, keeper) = (Arc::clone(self), Arc::clone(&job), keeper.clone());
         tokio::spawn(async move {
             followed.listen(listening, &keeper).await;
             jobs.settle(&followed);
         });
         Ok(job)
+    }
+
+    /// Gives a process its number and the name of its terminal, and puts it on record.
+    fn add(&self, exec: &mut Exec, init: &Connection) -> Result<(Arc<Job>, Listening), StartError> {
+        let mut table = self.table();
+        let number = table.next + 1;
+        if exec.terminal.is_some() && exec.terminal_name.is_empty() {
+            exec.terminal_name = format!("t{number}");
+        }
+        if exec.terminal.is_some() && table.has_terminal(&exec.terminal_name) {
+            return Err(StartError::NameTaken);
+        }
+        let (job, listening) = Job::new(number, exec, init)?;
+        self.record.exec(number, exec)?;
+        table.next = number;
+        table.jobs.insert(number, Arc::clone(&job));
+        Ok((job, listening))
     }
 
     fn settle(&self, job: &Arc<Job>) {
@@ -99,11 +115,6 @@ impl Jobs {
                 job.forget_outputs();
             }
         }
-    }
-
-    /// Whether a terminal of that name is in use.
-    pub(crate) fn has_terminal(&self, name: &str) -> bool {
-        self.table().jobs.values().any(|job| !job.is_over() && job.terminal() == Some(name))
     }
 
     pub(crate) fn find(&self, number: u64) -> Option<Arc<Job>> {

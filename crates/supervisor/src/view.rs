@@ -59,6 +59,10 @@ pub(crate) async fn view(client: Channel, job: &Arc<Job>, beginning: Beginning) 
         () = handle.closed() => Ok(()),
     };
     feeding.abort();
+    if !later {
+        // Whoever could have typed more is gone; another who views it types on terminals only.
+        job.end_input().await;
+    }
     told
 }
 
