@@ -78,7 +78,7 @@ callers!(nothing_that_an_agent_puts_there_hangs_or_escapes, |caller| {
     caller.own(&out);
     let said = home.say(&["cp", &format!("{id}:t"), &out.display().to_string()]);
     let said = said.assert_success().stderr();
-    assert!(said.contains("'t/pipe' (Fifo)") && said.contains("'t/socket' (Socket)"), "{said}");
+    assert!(said.contains("'t/pipe' (a pipe)") && said.contains("'t/socket' (a socket)"), "{said}");
     assert_eq!(fs::read_to_string(out.join("t/file")).unwrap(), "fine\n");
     // Links come as links: nothing of the owner's was read in their place.
     assert_eq!(fs::read_link(out.join("t/passwd")).unwrap().to_str(), Some("/etc/passwd"));
@@ -115,6 +115,31 @@ callers!(a_tree_that_is_changed_meanwhile_leads_nowhere, |caller| {
     }
     home.say(&["stop", "--time", "0", &id]).assert_success();
     let _ = watching.finish();
+});
+
+callers!(a_file_that_cannot_be_read_is_missed_aloud, |caller| {
+    let home = Home::new(caller);
+    let id = home.create(&[]);
+    home.exec(&id, &["sh", "-c", "mkdir t; echo fine > t/a; echo closed > t/b; chmod 0 t/b"]);
+    let here = caller.directory();
+    let out = here.path().join("out");
+    let said = home.say(&["cp", &format!("{id}:t"), &out.display().to_string()]);
+    assert!(said.assert_refused().stderr().contains("'t/b' (it cannot be read)"), "{}", said.stderr());
+    assert_eq!(fs::read_to_string(out.join("a")).unwrap(), "fine\n");
+    // Into the sandbox the same; root can read all that there is.
+    if caller.uid() != 0 {
+        let tree = here.path().join("tree");
+        fs::create_dir(&tree).unwrap();
+        fs::write(tree.join("closed"), "").unwrap();
+        fs::set_permissions(tree.join("closed"), fs::Permissions::from_mode(0o000)).unwrap();
+        caller.own(&tree);
+        let said = home.say(&["cp", &tree.display().to_string(), &format!("{id}:/tmp")]);
+        assert!(
+            said.assert_refused().stderr().contains("'tree/closed' (it cannot be read)"),
+            "{}",
+            said.stderr()
+        );
+    }
 });
 
 callers!(what_cannot_be_copied_is_said, |caller| {

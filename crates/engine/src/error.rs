@@ -108,7 +108,8 @@ impl EngineError {
                 return Some(format!("stop it first with `agentbox stop {id}`, or add --force"));
             }
             Self::Damaged { id, .. } => return Some(format!("remove it with `agentbox rm --force {id}`")),
-            Self::Silent { .. } | Self::Keeper(_) | Self::Handover(_) | Self::Random(_) => return None,
+            Self::Silent { id, .. } => return Some(format!("end it with `agentbox rm --force {id}`")),
+            Self::Keeper(_) | Self::Handover(_) | Self::Random(_) => return None,
         };
         Some(hint.to_owned())
     }

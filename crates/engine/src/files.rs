@@ -5,8 +5,10 @@ use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use archive::{Limits, Output, PackError, Top, UnpackError, Unpacked};
+use archive::{Limits, Output, PackError, Remark, Top, UnpackError, Unpacked};
 use bytes::{Buf as _, Bytes};
 use policy::SandboxSpec;
 use tokio::sync::mpsc;
@@ -51,13 +53,20 @@ pub enum FileError {
 pub struct Files<'sandbox> {
     connection: &'sandbox Connection,
     spec: &'sandbox SandboxSpec,
+    moved: Arc<AtomicU64>,
 }
 
 impl<'sandbox> Files<'sandbox> {
     /// The files of a sandbox, as its own user sees them.
     #[must_use]
-    pub const fn new(connection: &'sandbox Connection, spec: &'sandbox SandboxSpec) -> Self {
-        Self { connection, spec }
+    pub fn new(connection: &'sandbox Connection, spec: &'sandbox SandboxSpec) -> Self {
+        Self { connection, spec, moved: Arc::default() }
+    }
+
+    /// How many bytes have gone in or out, for whoever shows that.
+    #[must_use]
+    pub fn moved(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.moved)
     }
 
     async fn ask(&self, ask: FileAsk) -> Result<Channel, FileError> {
@@ -86,7 +95,14 @@ impl<'sandbox> Files<'sandbox> {
     }
 
     /// Puts a file or tree of the owner's into a directory inside, under its own name or this one.
-    pub async fn put(&self, source: &Path, directory: &[u8], name: &[u8]) -> Result<FileDone, FileError> {
+    /// `remark` hears of what is left out or was changed meanwhile.
+    pub async fn put(
+        &self,
+        source: &Path,
+        directory: &[u8],
+        name: &[u8],
+        mut remark: impl FnMut(Remark<'_>) + Send + 'static,
+    ) -> Result<FileDone, FileError> {
         let unusable = |source_error| FileError::Here { path: source.to_owned(), source: source_error };
         let whole = std::path::absolute(source).map_err(unusable)?;
         let (above, own) = match (whole.parent(), whole.file_name()) {
@@ -95,7 +111,7 @@ impl<'sandbox> Files<'sandbox> {
         };
         let above = File::open(&above).map_err(|error| FileError::Here { path: above, source: error })?;
         let pack = move |output: &mut dyn Write| {
-            archive::pack(above, &own, Output::Writer(output), &mut |_| {}).map(drop).map_err(FileError::from)
+            archive::pack(above, &own, Output::Writer(output), &mut remark).map(drop).map_err(FileError::from)
         };
         self.unpack_inside(directory, name, pack).await
     }
@@ -124,7 +140,7 @@ impl<'sandbox> Files<'sandbox> {
             self.ask(FileAsk::Unpack(UnpackTree { path, top })).await?;
         let (sender, receiver) = mpsc::channel(CHUNKS);
         let writing = tokio::task::spawn_blocking(move || write(&mut Sending(sender)));
-        let feeding = tokio::spawn(feed(receiver, input.sender));
+        let feeding = tokio::spawn(feed(receiver, input.sender, self.moved()));
         let done = until_done(&mut error.receiver, |_| {}).await;
         // Whoever stopped reading has said why; our own side then has nothing more to say.
         feeding.abort();
@@ -134,20 +150,19 @@ impl<'sandbox> Files<'sandbox> {
     }
 
     /// Takes a file or tree from inside into a directory of the owner's, under this name; nothing else there is
-    /// touched. Where there is no name, the directory becomes what is inside. `skipped` hears of what is left out.
+    /// touched. `skipped` hears of what is left out or was changed meanwhile.
     pub async fn take(
         &self,
         path: &[u8],
         directory: &Path,
-        name: Option<&[u8]>,
+        name: &[u8],
         skipped: impl FnMut(&wire::FileSkipped),
     ) -> Result<Unpacked, FileError> {
         let here =
             File::open(directory).map_err(|source| FileError::Here { path: directory.to_owned(), source })?;
-        let name = name.map(<[u8]>::to_vec);
+        let name = name.to_vec();
         let unpack = move |input: &mut dyn Read| {
-            let top = name.as_deref().map_or(Top::Kept, Top::Named);
-            archive::unpack(input, here, top, &LARGEST).map_err(FileError::from)
+            archive::unpack(input, here, Top::Named(&name), &LARGEST).map_err(FileError::from)
         };
         self.pack_inside(path, unpack, skipped).await
     }
@@ -179,6 +194,7 @@ impl<'sandbox> Files<'sandbox> {
             tokio::task::spawn_blocking(move || read(&mut Receiving { receiver, rest: Bytes::new() }));
         let passing = async {
             while let Ok(Some(bytes)) = output.receiver.next().await {
+                self.moved.fetch_add(bytes.len() as u64, Ordering::Relaxed);
                 if sender.send(bytes).await.is_err() {
                     break;
                 }
@@ -214,8 +230,9 @@ async fn until_done(
     Err(FileError::Lost)
 }
 
-async fn feed(mut receiver: mpsc::Receiver<Bytes>, mut lane: LaneSender) {
+async fn feed(mut receiver: mpsc::Receiver<Bytes>, mut lane: LaneSender, moved: Arc<AtomicU64>) {
     while let Some(bytes) = receiver.recv().await {
+        moved.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         if lane.send(bytes).await.is_err() {
             return;
         }

@@ -3,6 +3,7 @@
 //!
 //! It stands on the owner's side. It holds no sandbox itself: a keeper does, and goes on without it.
 
+mod ask;
 mod command;
 mod directories;
 pub mod doctor;
@@ -15,6 +16,8 @@ mod scope;
 mod spawn;
 mod start;
 
+pub use archive::{Remark, Why};
+pub use ask::Asked;
 pub use command::{Command, find_outside};
 pub use directories::Directories;
 pub use error::EngineError;
