@@ -1,7 +1,7 @@
 //! One caller with a state directory of its own, so that tests beside each other see only their own sandboxes.
 
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use harness::{Agentbox, Caller, Finished, Pty, Running};
@@ -106,10 +106,30 @@ impl Home {
         serde_json::from_slice(&std::fs::read(self.kept(id).join("status.json")).unwrap()).unwrap()
     }
 
+    /// Puts the state on a disk of its own that holds little.
+    pub(crate) fn small_disk(&self) -> SmallDisk {
+        std::fs::create_dir(self.state()).unwrap();
+        let options = format!("size=128k,mode=700,uid={},gid={}", self.caller.uid(), self.caller.gid());
+        let mut mount = Command::new("mount");
+        mount.args(["-t", "tmpfs", "-o", &options, "agentbox-test"]).arg(self.state());
+        assert!(mount.status().unwrap().success());
+        SmallDisk(self.state())
+    }
+
     /// Makes the caller's own directory one that cannot be written, or can again.
     pub(crate) fn set_mode(&self, path: &Path, mode: u32) {
         use std::os::unix::fs::PermissionsExt as _;
         std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    }
+}
+
+/// A file system that goes when dropped.
+pub(crate) struct SmallDisk(PathBuf);
+
+impl Drop for SmallDisk {
+    fn drop(&mut self) {
+        // Whatever still runs there holds it until it ends.
+        let _ = Command::new("umount").arg("--lazy").arg(&self.0).status();
     }
 }
 

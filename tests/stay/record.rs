@@ -107,3 +107,31 @@ callers!(an_attached_run_is_on_record_too, |caller| {
     assert_eq!(home.say(&["gc", "--audit-days", "0"]).assert_success().stdout().trim(), id);
     home.say(&["audit", id]).assert_refused();
 });
+
+callers!(nothing_is_started_of_which_there_is_no_record, |caller| {
+    if !harness::is_root("only root can give the state a small disk of its own") {
+        return;
+    }
+    let home = Home::new(caller);
+    let _disk = home.small_disk();
+    let id = home.create(&[]);
+    home.exec(&id, &["true"]);
+    // Full to the last byte.
+    let filler = home.state().join("filler");
+    let mut file = fs::File::create(&filler).unwrap();
+    use std::io::Write as _;
+    while file.write_all(&[0; 512]).is_ok() {}
+    while file.write_all(&[0]).is_ok() {}
+    // The page that the log ends in may still have room for a few.
+    let mut said = home.say(&["exec", &id, "--", "true"]);
+    for _ in 0..64 {
+        if said.code == 0 {
+            said = home.say(&["exec", &id, "--", "true"]);
+        }
+    }
+    assert!(said.assert_refused().stderr().contains("no room for its record"), "{}", said.stderr());
+    drop(file);
+    fs::remove_file(&filler).unwrap();
+    home.exec(&id, &["true"]);
+    home.say(&["audit", "--verify", &id]).assert_success();
+});

@@ -134,3 +134,46 @@ callers!(the_size_is_that_of_the_last_who_came, |caller| {
     let second = home.pty(&["attach", &id]);
     second.wait_for("24 80");
 });
+
+callers!(whoever_is_killed_before_the_command_runs_leaves_nothing, |caller| {
+    let home = Home::new(caller);
+    let name = format!("early-{}", caller.user());
+    for round in 0..20_u64 {
+        let pty = home.pty(&["run", "--name", &name, "--", "sleep", "600"]);
+        std::thread::sleep(std::time::Duration::from_micros(700 * round));
+        pty.signal(Signal::KILL);
+        drop(pty);
+        // Either the command runs, and can be come back to, or there is no sandbox at all.
+        let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+        loop {
+            let said = home.say(&["terminals", "--json", &name]);
+            if said.code == 125 {
+                break;
+            }
+            if said.stdout().contains("sleep") {
+                home.say(&["stop", "--time", "0", &name]).assert_success();
+                break;
+            }
+            assert!(std::time::Instant::now() < deadline, "round {round}: it idles: {}", said.stdout());
+        }
+    }
+});
+
+callers!(a_terminal_can_be_had_without_anybody_at_it, |caller| {
+    let home = Home::new(caller);
+    let id = home.create(&[]);
+    let script = "test -t 0 && stty size; read line; echo \"[$line]\"; read line";
+    home.say(&["exec", "--detach", "--tty", "--terminal", "alone", &id, "--", "sh", "-c", script])
+        .assert_success();
+    home.say(&["send", "--enter", &id, "alone", "typed"]).assert_success();
+    let pty = home.pty(&["attach", &id, "alone"]);
+    pty.wait_for("24 80");
+    pty.wait_for("[typed]");
+    // Without being asked for there is none, also where the one who starts it sits at a terminal.
+    let mut pty = home.pty(&["exec", "--detach", &id, "--", "sh", "-c", "test -t 0 || echo pipes > f"]);
+    assert_eq!(pty.finish(), 0);
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(10);
+    while home.say(&["exec", &id, "--", "cat", "f"]).stdout() != "pipes\n" {
+        assert!(std::time::Instant::now() < deadline);
+    }
+});

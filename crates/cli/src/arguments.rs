@@ -88,21 +88,28 @@ pub(crate) struct Run {
     /// End the command after this long: SIGTERM, two seconds later SIGKILL
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<Timeout>,
+    #[command(flatten)]
+    pub(crate) terminal: TerminalOptions,
+    /// Leave it to itself: print the sandbox's id as soon as the command runs. It stops when the command ends
+    #[arg(long, short)]
+    pub(crate) detach: bool,
+    /// Print each wall on stderr: given or not, why, and how to get it
+    #[arg(long)]
+    pub(crate) report: bool,
+}
+
+/// Whether a command gets a terminal, and how it is left.
+#[derive(Debug, Args)]
+pub(crate) struct TerminalOptions {
     /// Give the command a terminal; by itself when stdin and stdout are terminals
     #[arg(long, short, overrides_with = "no_tty")]
     pub(crate) tty: bool,
     /// Give the command pipes, even on a terminal
     #[arg(long)]
     pub(crate) no_tty: bool,
-    /// Leave it to itself: print the sandbox's id as soon as the command runs. It stops when the command ends
-    #[arg(long, short)]
-    pub(crate) detach: bool,
     /// The keys that leave a command on a terminal to itself [default: ctrl-p,ctrl-q]
     #[arg(long, value_name = "KEYS")]
     pub(crate) detach_keys: Option<DetachKeys>,
-    /// Print each wall on stderr: given or not, why, and how to get it
-    #[arg(long)]
-    pub(crate) report: bool,
 }
 
 /// What a sandbox shall be.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 
 use engine::{Command, Engine};
 use policy::SandboxSpec;
-use wire::{Ask, Attach, ExecState, Execs, List, Request, Side, VERSION};
+use wire::{Ask, Attach, Request, VERSION};
 
 use crate::arguments::{Exec, Logs};
 use crate::conversation::{Ended, Screen, converse};
@@ -25,14 +25,14 @@ pub(crate) fn exec(exec: Exec) -> Result<ExitCode, Failure> {
     let id = engine.find(&exec.sandbox)?;
     let spec = spec(engine.look_at(&id)?.spec, &exec)?;
     settings::check_size(&exec.command, &spec.environment)?;
-    let terminal = if exec.detach { None } else { settings::terminal(exec.tty, exec.no_tty)? };
+    let terminal = settings::terminal(&exec.terminal, exec.detach)?;
     let command = Command { argv: exec.command, terminal, timeout: exec.timeout };
     if command.argv[0].is_empty() {
         return Err(Failure::new("the command is empty").hint("name a program after `--`"));
     }
     let client = engine.connect(&id)?;
-    let terminal_name = exec.terminal.as_ref().map_or_else(String::new, ToString::to_string);
-    let keys = exec.detach_keys.clone().unwrap_or_default();
+    let terminal_name = exec.terminal_name.as_ref().map_or_else(String::new, ToString::to_string);
+    let keys = exec.terminal.detach_keys.clone().unwrap_or_default();
     // A command on a terminal outlives the one who looks at it.
     let asked = wire::Exec { detached: terminal.is_some(), terminal_name, ..command.exec(&spec) };
     if exec.detach {
@@ -95,9 +95,12 @@ pub(crate) fn logs(logs: &Logs) -> Result<ExitCode, Failure> {
     let engine = Engine::open()?;
     let id = engine.find(&logs.sandbox)?;
     in_runtime(async {
-        let execs = list(&engine, &id).await?;
-        let unknown =
-            || Failure::new("there is no such process").hint("`agentbox ps` lists those that are known");
+        let execs = engine.execs(&id).await?;
+        let numbers: Vec<String> = execs.iter().map(|exec| exec.exec.to_string()).collect();
+        let unknown = || {
+            let known = if numbers.is_empty() { "none".to_owned() } else { numbers.join(", ") };
+            Failure::new("there is no such process").hint(format!("those that are known: {known}"))
+        };
         let exec = match logs.exec {
             Some(number) => execs.iter().find(|exec| exec.exec == number).ok_or_else(unknown)?,
             None => execs.first().ok_or_else(unknown)?,
@@ -109,14 +112,4 @@ pub(crate) fn logs(logs: &Logs) -> Result<ExitCode, Failure> {
             _ => Ok(ExitCode::SUCCESS),
         }
     })
-}
-
-/// The processes that a sandbox's supervisor knows.
-pub(crate) async fn list(engine: &Engine, id: &policy::SandboxId) -> Result<Vec<ExecState>, Failure> {
-    let (connection, _) = wire::over_socket(engine.connect(id)?, Side::Asking).map_err(|_| lost())?;
-    let mut channel = connection.open().map_err(|_| lost())?;
-    let ask = Some(Ask::List(List {}));
-    channel.messages.sender.send_message(&Request { version: VERSION, ask }).await.map_err(|_| lost())?;
-    let execs = channel.messages.receiver.next_message::<Execs>().await.map_err(|_| lost())?;
-    Ok(execs.unwrap_or_default().execs)
 }

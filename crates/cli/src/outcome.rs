@@ -18,6 +18,7 @@ const SIGPIPE: u8 = 13;
 pub(crate) const SIGHUP: u8 = 1;
 const ENOENT: i32 = 2;
 const E2BIG: i32 = 7;
+const ENOSPC: i32 = 28;
 
 /// The code of a command that a signal ended, as shells have it.
 pub(crate) fn signalled(signal: u8) -> ExitCode {
@@ -84,6 +85,11 @@ pub(crate) fn not_started(failed: Failed, program: &OsStr, spec: &SandboxSpec) -
             .cause(cause)
             .hint("check that it is a program with its executable bit set")
             .code(NOT_EXECUTABLE),
+        Ok(Step::Request) if failed.errno == ENOSPC => {
+            Failure::new(format!("'{program}' was not started: there is no room for its record"))
+                .cause(cause)
+                .hint("nothing runs unrecorded: make room on the disk of the state directory")
+        }
         Ok(Step::Workdir) => Failure::new(format!("cannot start in '{}'", spec.workdir))
             .cause(cause)
             .hint("name a directory that is inside with --workdir"),

@@ -24,7 +24,7 @@ pub(crate) const MAIN: &str = "main";
 
 pub(crate) fn run(run: Run, keeper: WaitingKeeper) -> Result<ExitCode, Failure> {
     let engine = Engine::open()?;
-    let (detach, keys) = (run.detach, run.detach_keys.clone().unwrap_or_default());
+    let (detach, keys) = (run.detach, run.terminal.detach_keys.clone().unwrap_or_default());
     let Settings { spec, command, report } = settings::resolve(run, &engine)?;
     if detach {
         return stay::run_detached(&engine, keeper, spec, &command, report);

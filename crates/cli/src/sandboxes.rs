@@ -1,12 +1,12 @@
 //! `ls`, `inspect`, `stop`, `wait` and `rm`: what there is, and its end.
 
+use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::time::Duration;
 
 use engine::{Engine, EngineError, Entry, Phase, Reason};
 use policy::SandboxId;
 use serde_json::{Value, json};
-use wire::{Ask, Request, Side, VERSION};
 
 use crate::arguments::{Inspect, Ls, Rm, Stop, Wait};
 use crate::failure::{Failure, escape};
@@ -67,7 +67,19 @@ fn state(phase: &Phase) -> String {
 fn describe(entry: &Entry) -> Value {
     let sandbox = match &entry.sandbox {
         Ok(sandbox) => sandbox,
-        Err(error) => return json!({"id": entry.id, "state": "damaged", "problem": cause(error)}),
+        Err(error) => {
+            return json!({
+                "id": entry.id,
+                "name": null,
+                "state": "damaged",
+                "created": null,
+                "since": null,
+                "reason": null,
+                "code": null,
+                "kept": true,
+                "problem": cause(error),
+            });
+        }
     };
     let (state, since, reason, code) = match &sandbox.phase {
         Phase::Starting => ("starting", None, None, None),
@@ -148,26 +160,25 @@ fn end(engine: &Engine, id: &SandboxId, grace: Duration) -> Result<(), Failure> 
     if !engine.is_running(id) {
         return Ok(());
     }
-    let client = engine.connect(id)?;
-    let silent =
-        || Failure::new(format!("sandbox {id} does not answer")).hint("end it with `agentbox rm --force`");
     in_runtime(async {
-        let (connection, _) = wire::over_socket(client, Side::Asking).map_err(|_| silent())?;
-        let mut channel = connection.open().map_err(|_| silent())?;
-        let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
-        let ask = Some(Ask::Stop(wire::Stop { grace_ms }));
-        channel
-            .messages
-            .sender
-            .send_message(&Request { version: VERSION, ask })
-            .await
-            .map_err(|_| silent())?;
-        let patience = grace + Duration::from_secs(10);
-        let ended = async { while let Ok(Some(_)) = channel.messages.receiver.next().await {} };
-        tokio::time::timeout(patience, ended).await.map_err(|_| silent())
+        let stopping = engine.stop(id, grace);
+        tokio::pin!(stopping);
+        tokio::select! {
+            stopped = &mut stopping => return Ok(stopped?),
+            () = tokio::time::sleep(PATIENCE) => say_waiting(id, grace),
+        }
+        Ok(stopping.await?)
     })?;
     engine.wait_for_end(id);
     Ok(())
+}
+
+/// What takes longer than this is said to take a while.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+fn say_waiting(id: &SandboxId, grace: Duration) {
+    let seconds = grace.as_secs();
+    let _ = writeln!(io::stderr(), "waiting for what runs in {id} to end, {seconds} seconds at most");
 }
 
 pub(crate) fn wait(wait: &Wait) -> Result<ExitCode, Failure> {

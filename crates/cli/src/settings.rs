@@ -12,12 +12,15 @@ use policy::{
     parse_environment_file,
 };
 
-use crate::arguments::{self, Run, SandboxOptions};
+use crate::arguments::{self, Run, SandboxOptions, TerminalOptions};
 use crate::failure::Failure;
 use crate::terminal;
 
 /// What the words of a command and its variables may take together.
 const LARGEST_COMMAND: usize = 2 << 20;
+
+/// The size of a terminal that nobody looks at yet.
+const UNSEEN: wire::WindowSize = wire::WindowSize { rows: 24, columns: 80 };
 
 /// A command and the sandbox for it.
 pub(crate) struct Settings {
@@ -37,7 +40,7 @@ pub(crate) enum Reporting {
 
 pub(crate) fn resolve(run: Run, engine: &Engine) -> Result<Settings, Failure> {
     let argv = command(&run)?;
-    let terminal = terminal(run.tty, run.no_tty)?;
+    let terminal = terminal(&run.terminal, run.detach)?;
     let spec = spec(run.sandbox, engine)?;
     check_size(&argv, &spec.environment)?;
     let report = if run.report { Reporting::Always } else { Reporting::Gaps };
@@ -143,11 +146,13 @@ fn workspace(text: &str) -> Result<(), Failure> {
     ))
 }
 
-pub(crate) fn terminal(wanted: bool, unwanted: bool) -> Result<Option<wire::WindowSize>, Failure> {
-    if unwanted || (!wanted && !terminal::is_interactive()) {
+/// The terminal that a command gets: by itself where a person sits, and where it is left alone only if it is asked for.
+pub(crate) fn terminal(options: &TerminalOptions, detach: bool) -> Result<Option<wire::WindowSize>, Failure> {
+    if options.no_tty || (!options.tty && (detach || !terminal::is_interactive())) {
         return Ok(None);
     }
-    terminal::size().map(Some).ok_or_else(|| {
+    let unseen = detach.then_some(UNSEEN);
+    terminal::size().or(unseen).map(Some).ok_or_else(|| {
         Failure::new("--tty needs a terminal on stdin")
             .cause("stdin is not a terminal")
             .hint("leave --tty out in scripts: the command gets pipes")

@@ -2,14 +2,15 @@
 
 use std::process::ExitCode;
 
-use engine::{Command, Engine, Events, KeeperEvent, Starting, Stay, WaitingKeeper};
+use engine::{Asked, Command, Engine, Events, KeeperEvent, Starting, Stay, WaitingKeeper};
 use policy::SandboxSpec;
-use wire::{Ask, Event, Exec, ExecEvent, Failed, Request, Side, VERSION};
+use wire::{Ask, Event, Exec, ExecEvent, Failed};
 
 use crate::arguments::{Create, Start};
 use crate::failure::Failure;
 use crate::outcome::not_started;
 use crate::output::{print, print_report};
+use crate::run::MAIN;
 use crate::settings::{self, Reporting};
 
 pub(crate) fn create(create: Create, keeper: WaitingKeeper) -> Result<ExitCode, Failure> {
@@ -51,7 +52,8 @@ pub(crate) fn run_detached(
 ) -> Result<ExitCode, Failure> {
     let id = spec.id.clone();
     in_runtime(async {
-        let exec = Exec { detached: true, last: true, ..command.exec(&spec) };
+        let terminal_name = MAIN.to_owned();
+        let exec = Exec { detached: true, last: true, terminal_name, ..command.exec(&spec) };
         let Starting { client, keeper } = engine.create(keeper, spec.clone(), Stay::WithCommand)?;
         let cleaning = engine.reconcile();
         let started = match until_ready(keeper.listen()?, report).await {
@@ -76,11 +78,8 @@ pub(crate) async fn ask_until_started(
     client: std::os::unix::net::UnixStream,
     exec: Exec,
 ) -> Result<u64, Option<Failed>> {
-    let (connection, _) = wire::over_socket(client, Side::Asking).map_err(|_| None)?;
-    let mut channel = connection.open().map_err(|_| None)?;
-    let ask = Some(Ask::Exec(exec));
-    channel.messages.sender.send_message(&Request { version: VERSION, ask }).await.map_err(|_| None)?;
-    while let Ok(Some(message)) = channel.messages.receiver.next_message::<ExecEvent>().await {
+    let mut asked = Asked::over(client, Ask::Exec(exec)).await.map_err(|_| None)?;
+    while let Ok(Some(message)) = asked.channel.messages.receiver.next_message::<ExecEvent>().await {
         match message.event {
             Some(Event::Started(started)) => return Ok(started.exec),
             Some(Event::Failed(failed)) => return Err(Some(failed)),

@@ -5,11 +5,10 @@ use std::process::ExitCode;
 use engine::Engine;
 use policy::SandboxId;
 use serde_json::{Value, json};
-use wire::{Ask, ExecState, Request, Side, VERSION};
+use wire::{Ask, ExecState, Request, VERSION};
 
 use crate::arguments::{Attach, Send, Terminals};
 use crate::conversation::{Ended, Screen, converse};
-use crate::exec::list;
 use crate::failure::{Failure, escape};
 use crate::outcome::{SIGHUP, exit_code, left, output_broken, signalled};
 use crate::output::print;
@@ -68,7 +67,7 @@ async fn find(engine: &Engine, id: &SandboxId, name: Option<&str>) -> Result<Exe
 
 /// The terminals on which something runs.
 async fn running(engine: &Engine, id: &SandboxId) -> Result<Vec<ExecState>, Failure> {
-    let execs = list(engine, id).await?;
+    let execs = engine.execs(id).await?;
     let runs = |exec: &ExecState| exec.exited.is_none() && exec.failed.is_none() && !exec.terminal.is_empty();
     Ok(execs.into_iter().filter(runs).collect())
 }
@@ -98,7 +97,7 @@ pub(crate) fn send(send: &Send) -> Result<ExitCode, Failure> {
     let (name, text) = match send.words.as_slice() {
         [name, text] => (Some(name.as_str()), text),
         [text] => (None, text),
-        _ => return Err(Failure::new("there is nothing to type")),
+        _ => return Err(Failure::new("there is nothing to type").hint("agentbox send ID [TERMINAL] TEXT")),
     };
     let mut bytes = text.clone().into_bytes();
     if send.enter {
@@ -106,12 +105,7 @@ pub(crate) fn send(send: &Send) -> Result<ExitCode, Failure> {
     }
     in_runtime(async {
         let exec = find(&engine, &id, name).await?.exec;
-        let gone = || Failure::new("the sandbox does not answer");
-        let (connection, _) = wire::over_socket(engine.connect(&id)?, Side::Asking).map_err(|_| gone())?;
-        let mut channel = connection.open().map_err(|_| gone())?;
-        let ask = Some(Ask::Send(wire::Send { exec, bytes: bytes.into() }));
-        channel.messages.sender.send_message(&Request { version: VERSION, ask }).await.map_err(|_| gone())?;
-        while let Ok(Some(_)) = channel.messages.receiver.next().await {}
+        engine.send(&id, exec, bytes.into()).await?;
         Ok(ExitCode::SUCCESS)
     })
 }

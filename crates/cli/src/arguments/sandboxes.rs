@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use clap::Args;
 use policy::{SandboxName, SandboxPath, Timeout, User};
 
-use super::SandboxOptions;
-use crate::keys::DetachKeys;
+use super::{SandboxOptions, TerminalOptions};
 
 /// Make a sandbox that stays, and print its id.
 ///
@@ -62,12 +61,8 @@ pub(crate) struct Exec {
     /// End the command after this long: SIGTERM, two seconds later SIGKILL
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<Timeout>,
-    /// Give the command a terminal; by itself when stdin and stdout are terminals
-    #[arg(long, short, overrides_with = "no_tty")]
-    pub(crate) tty: bool,
-    /// Give the command pipes, even on a terminal
-    #[arg(long)]
-    pub(crate) no_tty: bool,
+    #[command(flatten)]
+    pub(crate) terminal: TerminalOptions,
     /// Taken for those who are used to it: stdin is always passed on
     #[arg(long, short, hide = true)]
     pub(crate) interactive: bool,
@@ -75,11 +70,8 @@ pub(crate) struct Exec {
     #[arg(long, short)]
     pub(crate) detach: bool,
     /// A name for its terminal, to attach to it by
-    #[arg(long, value_name = "NAME")]
-    pub(crate) terminal: Option<SandboxName>,
-    /// The keys that leave a command on a terminal to itself [default: ctrl-p,ctrl-q]
-    #[arg(long, value_name = "KEYS")]
-    pub(crate) detach_keys: Option<DetachKeys>,
+    #[arg(long = "terminal", value_name = "NAME")]
+    pub(crate) terminal_name: Option<SandboxName>,
 }
 
 /// Copy files and trees into a sandbox or out of it.
