@@ -27,7 +27,9 @@ mod survey;
 mod sys;
 mod weaken;
 
-pub use cgroup::{Cgroup, Controller, Hierarchies, remove_directories};
+pub use cgroup::{
+    Cgroup, CgroupUsage, Controller, Hierarchies, LivingCgroup, remove_directories, thaw_directories,
+};
 pub use confine::{ConfineError, confine};
 pub use error::{Gap, JailError};
 pub use fork::{Forked, fork};

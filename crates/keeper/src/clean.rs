@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
 /// The note of the cgroups, in a sandbox's runtime directory.
-pub const CGROUPS_FILE: &str = "cgroups";
+pub(crate) const CGROUPS_FILE: &str = "cgroups";
 
 /// What a sandbox has on the host's file systems, as its keeper holds it.
 pub(crate) struct Remains {
@@ -38,11 +38,23 @@ impl Remains {
     }
 }
 
+/// The cgroups of the sandbox of this runtime directory, as its keeper wrote them down.
+#[must_use]
+pub fn cgroups(runtime: &Path) -> Vec<PathBuf> {
+    fs::read_to_string(runtime.join(CGROUPS_FILE)).map(|note| parse_note(&note)).unwrap_or_default()
+}
+
+fn parse_note(note: &str) -> Vec<PathBuf> {
+    note.lines().map(PathBuf::from).collect()
+}
+
 /// Removes everything that belongs to the sandbox of this runtime directory.
 pub fn clean(runtime: &Path) -> io::Result<()> {
     match fs::read_to_string(runtime.join(CGROUPS_FILE)) {
         Ok(note) => {
-            let directories: Vec<PathBuf> = note.lines().map(PathBuf::from).collect();
+            let directories = parse_note(&note);
+            // A killed keeper's sandbox may be frozen, and then could not die with it.
+            jail::thaw_directories(&directories);
             jail::remove_directories(&directories)?;
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}

@@ -17,7 +17,7 @@ use handover::{Bequest, KeeperEvent, KeeperOrder};
 use jail::{Subordinates, Survey};
 
 use clean::Remains;
-pub use clean::{CGROUPS_FILE, clean};
+pub use clean::{cgroups, clean};
 use error::KeeperError;
 use sandbox::{Begun, Sandbox};
 use supervisor::Supervise;

@@ -22,6 +22,9 @@ pub(crate) fn watch(
     let watched = wait_for_walls(&mut sandbox, engine).and_then(|()| serve(&mut sandbox));
     let Sandbox { plan, root, jailed, supervisor, kept } = sandbox;
     supervisor.dismiss();
+    if let Some(cgroup) = plan.cgroup() {
+        cgroup.thaw();
+    }
     jailed.kill();
     if plan.cgroup().is_none() {
         // Without a cgroup no note of one is needed any more, and there is time while the kernel takes all down.

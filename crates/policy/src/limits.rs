@@ -46,6 +46,12 @@ pub struct Cpus {
 pub struct CpusError(String);
 
 impl Cpus {
+    /// So many thousandths.
+    #[must_use]
+    pub const fn from_milli(milli: u32) -> Self {
+        Self { milli }
+    }
+
     /// Thousandths of a processor.
     #[must_use]
     pub const fn milli(self) -> u32 {
@@ -92,6 +98,12 @@ pub struct Pids(u32);
 pub struct PidsError(String);
 
 impl Pids {
+    /// So many.
+    #[must_use]
+    pub const fn new(count: u32) -> Self {
+        Self(count)
+    }
+
     /// The number.
     #[must_use]
     pub const fn count(self) -> u32 {

@@ -123,6 +123,12 @@ impl Report {
         self.walls.extend(other.walls);
     }
 
+    /// Takes over the lines of another report, in place of its own of the same walls.
+    pub fn replace(&mut self, other: Self) {
+        self.walls.retain(|line| !other.walls.iter().any(|new| new.wall == line.wall));
+        self.extend(other);
+    }
+
     /// The lines, in the order of [`Wall::ALL`].
     #[must_use]
     pub fn walls(&self) -> Vec<&WallReport> {

@@ -9,7 +9,7 @@ use policy::{Limits, Report, Wall};
 use rustix::fs::{Access, access};
 
 use super::hierarchy::Hierarchy;
-use super::{Controller, Hierarchies, PERIOD_MICROSECONDS, quota_microseconds, report_limit};
+use super::{Controller, Hierarchies, freezer, report_limit, setting};
 use crate::error::JailError;
 use crate::step::{Owner, Step, host_path, inside};
 
@@ -21,7 +21,8 @@ pub(super) struct Legacy {
 /// The sandbox's directory in one hierarchy.
 #[derive(Debug)]
 struct Place {
-    controller: Controller,
+    /// What is limited there; none for the one that can be frozen.
+    controller: Option<Controller>,
     directory: PathBuf,
     /// The controllers that are mounted together, as mount options.
     options: String,
@@ -38,23 +39,27 @@ impl Legacy {
 
     /// Finds the hierarchies in which the caller may make a directory; none at all is no place.
     pub(super) fn find(hierarchies: &Hierarchies, name: &str) -> Option<Self> {
-        let mut places = Vec::new();
-        for controller in Controller::ALL {
-            let has = |hierarchy: &&Hierarchy| hierarchy.controllers.iter().any(|c| c == controller.name());
-            let Some(hierarchy) = hierarchies.legacy.iter().find(has) else { continue };
-            if access(&hierarchy.own, Access::WRITE_OK).is_err() {
-                continue;
-            }
+        let find = |controller: Option<Controller>| {
+            let wanted = controller.map_or(freezer::NAME, Controller::name);
+            let has = |hierarchy: &&Hierarchy| hierarchy.controllers.iter().any(|name| name == wanted);
+            let hierarchy = hierarchies.legacy.iter().find(has)?;
+            access(&hierarchy.own, Access::WRITE_OK).ok()?;
             let options =
                 hierarchy.controllers.iter().filter(|option| !matches!(option.as_str(), "rw" | "ro"));
-            places.push(Place {
+            Some(Place {
                 controller,
                 directory: hierarchy.own.join(name),
                 options: options.cloned().collect::<Vec<_>>().join(","),
                 door: None,
-            });
+            })
+        };
+        let mut places: Vec<Place> =
+            Controller::ALL.into_iter().filter_map(|controller| find(Some(controller))).collect();
+        if places.is_empty() {
+            return None;
         }
-        (!places.is_empty()).then_some(Self { places })
+        places.extend(find(None));
+        Some(Self { places })
     }
 
     pub(super) fn directories(&self) -> Vec<PathBuf> {
@@ -62,7 +67,7 @@ impl Legacy {
     }
 
     pub(super) fn memory(&self) -> Option<&Path> {
-        let place = self.places.iter().find(|place| place.controller == Controller::Memory)?;
+        let place = self.places.iter().find(|place| place.controller == Some(Controller::Memory))?;
         Some(&place.directory)
     }
 
@@ -75,13 +80,15 @@ impl Legacy {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 made => made.map_err(problem)?,
             }
-            place.set(limits).map_err(problem)?;
+            if let Some(controller) = place.controller {
+                setting::set(&place.directory, controller, limits).map_err(problem)?;
+                report_limit(report, controller, limits, "v1");
+            }
             let door = fs::File::options().write(true).open(place.directory.join("tasks"));
             place.door = Some(door.map_err(problem)?.into());
-            report_limit(report, place.controller, limits, "v1");
         }
         for controller in Controller::ALL {
-            if !self.places.iter().any(|place| place.controller == controller) {
+            if !self.places.iter().any(|place| place.controller == Some(controller)) {
                 let detail = format!("the caller may make no cgroup in the {} hierarchy", controller.name());
                 let hint = "run as root, or have the hierarchy's directory handed over";
                 match controller {
@@ -98,6 +105,13 @@ impl Legacy {
         Ok(())
     }
 
+    pub(super) fn thaw(&self) {
+        if let Some(place) = self.places.iter().find(|place| place.controller.is_none()) {
+            // What is not frozen stays so.
+            let _ = freezer::thaw(&place.directory);
+        }
+    }
+
     /// The files by which a process moves its one thread in.
     pub(super) fn doors(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.places.iter().filter_map(|place| place.door.as_ref()).map(AsFd::as_fd)
@@ -107,7 +121,7 @@ impl Legacy {
         let flags = libc::MS_RDONLY | libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
         let mut steps = Vec::new();
         let mut mounted: Vec<&str> = Vec::new();
-        for place in &self.places {
+        for place in self.places.iter().filter(|place| place.controller.is_some()) {
             // Controllers that are mounted together are one hierarchy and show once.
             if mounted.contains(&place.options.as_str()) {
                 continue;
@@ -119,27 +133,5 @@ impl Legacy {
             steps.push(Step::FileSystem { kind: c"cgroup".to_owned(), path, flags, options });
         }
         Ok(steps)
-    }
-}
-
-impl Place {
-    fn set(&self, limits: &Limits) -> io::Result<()> {
-        let set = |file: &str, value: u64| fs::write(self.directory.join(file), value.to_string());
-        match self.controller {
-            Controller::Memory => {
-                set("memory.limit_in_bytes", limits.memory.as_bytes())?;
-                // Memory and swap together, where the kernel counts swap.
-                let both = "memory.memsw.limit_in_bytes";
-                if self.directory.join(both).exists() {
-                    set(both, limits.memory.as_bytes())?;
-                }
-                Ok(())
-            }
-            Controller::Cpu => {
-                set("cpu.cfs_period_us", PERIOD_MICROSECONDS)?;
-                set("cpu.cfs_quota_us", quota_microseconds(limits))
-            }
-            Controller::Pids => set("pids.max", u64::from(limits.pids.count())),
-        }
     }
 }

@@ -1,9 +1,13 @@
 //! Limits on memory, processors and processes by cgroups: one v2 directory that the sandbox is cloned into,
-//! or one directory in each v1 hierarchy that it moves itself into. Made, read and removed by the keeper alone.
+//! or one directory in each v1 hierarchy that it moves itself into. Made and removed by the keeper; the limits may be
+//! changed by any process of the owner's.
 
+mod freezer;
 mod hierarchy;
 mod leaf;
 mod legacy;
+mod living;
+mod setting;
 mod unified;
 
 use std::fs;
@@ -18,10 +22,9 @@ use crate::error::JailError;
 use crate::step::Step;
 pub use hierarchy::{Controller, Hierarchies};
 use legacy::Legacy;
+pub use living::{CgroupUsage, LivingCgroup};
 use unified::Unified;
 
-/// The period over which processor time is limited.
-const PERIOD_MICROSECONDS: u64 = 100_000;
 /// How the kernel knows a file system of cgroups v2.
 const UNIFIED_MAGIC: i64 = 0x6367_7270;
 /// What every directory of ours begins with, so that nothing else is ever removed.
@@ -130,6 +133,13 @@ impl Cgroup {
         counted.unwrap_or(0)
     }
 
+    /// Lets what is frozen go on, where it could not be killed otherwise.
+    pub fn thaw(&self) {
+        if let Kind::Legacy(legacy) = &self.kind {
+            legacy.thaw();
+        }
+    }
+
     /// Removes the directories once every process in them is gone.
     pub fn remove(&self) -> io::Result<()> {
         match &self.kind {
@@ -139,13 +149,23 @@ impl Cgroup {
     }
 }
 
+/// Whether a directory is one that we have made.
+fn is_ours(directory: &Path) -> bool {
+    let named = directory.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
+    named && directory.starts_with("/sys/fs/cgroup")
+}
+
+/// Lets what is frozen in these directories go on, so that it can be killed.
+pub fn thaw_directories(directories: &[PathBuf]) {
+    for directory in directories.iter().filter(|path| is_ours(path) && freezer::is_in(path)) {
+        // What is gone by now is not frozen either.
+        let _ = freezer::thaw(directory);
+    }
+}
+
 /// Removes cgroup directories that a keeper wrote down, the innermost first. Only names of ours are touched.
 pub fn remove_directories(directories: &[PathBuf]) -> io::Result<()> {
-    for directory in directories.iter().rev() {
-        let ours = directory.file_name().is_some_and(|name| name.to_string_lossy().starts_with(PREFIX));
-        if !ours || !directory.starts_with("/sys/fs/cgroup") {
-            continue;
-        }
+    for directory in directories.iter().rev().filter(|path| is_ours(path)) {
         if leaf::is_leaf(directory) {
             leaf::dissolve(directory)?;
         } else {
@@ -182,11 +202,6 @@ fn kill_all(directory: &Path) {
     for pid in processes.lines().filter_map(|line| Pid::from_raw(line.parse().ok()?)) {
         let _ = kill_process(pid, Signal::KILL);
     }
-}
-
-/// Processor time as the kernel takes it: microseconds in each period.
-fn quota_microseconds(limits: &Limits) -> u64 {
-    (u64::from(limits.cpus.milli()) * PERIOD_MICROSECONDS / 1000).max(1000)
 }
 
 /// Writes down in the report that `limits` hold.

@@ -11,9 +11,7 @@ use rustix::process::geteuid;
 
 use super::hierarchy::lists_all_controllers;
 use super::leaf::{self, Leaf};
-use super::{
-    Controller, Hierarchies, PERIOD_MICROSECONDS, quota_microseconds, remove_directories, report_limit,
-};
+use super::{Controller, Hierarchies, remove_directories, report_limit, setting};
 use crate::error::JailError;
 use crate::step::{Step, inside};
 
@@ -77,16 +75,8 @@ impl Unified {
         }
         enable_controllers(&self.parent).map_err(|error| problem(&self.parent, error))?;
         fs::create_dir(&self.sandbox).map_err(|error| problem(&self.sandbox, error))?;
-        let set = |file: &str, value: String| {
-            let path = self.sandbox.join(file);
-            fs::write(&path, value).map_err(|error| problem(&path, error))
-        };
-        set("memory.max", limits.memory.as_bytes().to_string())?;
-        // Without swap accounting this file is absent, and there is no swap to limit.
-        let _ = set("memory.swap.max", "0".to_owned());
-        set("cpu.max", format!("{} {PERIOD_MICROSECONDS}", quota_microseconds(limits)))?;
-        set("pids.max", limits.pids.to_string())?;
         for controller in Controller::ALL {
+            setting::set(&self.sandbox, controller, limits).map_err(|error| problem(&self.sandbox, error))?;
             report_limit(report, controller, limits, "v2");
         }
         let entrance = fs::File::open(&self.sandbox).map_err(|error| problem(&self.sandbox, error))?;
