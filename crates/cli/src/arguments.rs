@@ -3,6 +3,7 @@
 
 mod sandboxes;
 mod terminals;
+mod usage;
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ use crate::keys::DetachKeys;
 
 pub(crate) use sandboxes::{Audit, Cp, Create, Exec, Gc, Inspect, Logs, Ls, Rm, Start, Stop, Wait};
 pub(crate) use terminals::{Attach, Send, Terminals};
+pub(crate) use usage::{Pause, Ps, Resume, Top, Update};
 
 /// A computer for your agent: runs coding agents and untrusted code in isolated, ephemeral sandboxes.
 #[derive(Debug, Parser)]
@@ -41,6 +43,11 @@ pub(crate) enum Subcommand {
     Start(Start),
     Stop(Stop),
     Wait(Wait),
+    Pause(Pause),
+    Resume(Resume),
+    Update(Update),
+    Ps(Ps),
+    Top(Top),
     Cp(Cp),
     Logs(Logs),
     Attach(Attach),

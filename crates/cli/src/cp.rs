@@ -124,7 +124,7 @@ fn with(
     let spec = engine.look_at(&id)?.spec;
     in_runtime(async {
         let silent = |error| Failure::new(format!("sandbox {id} does not answer")).cause(error);
-        let (connection, _) = wire::over_socket(engine.connect(&id)?, Side::Asking).map_err(silent)?;
+        let (connection, _) = wire::over_socket(engine.enter(&id)?, Side::Asking).map_err(silent)?;
         let files = Files::new(&connection, &spec);
         let moved = files.moved();
         tokio::select! {

@@ -30,7 +30,7 @@ pub(crate) fn exec(exec: Exec) -> Result<ExitCode, Failure> {
     if command.argv[0].is_empty() {
         return Err(Failure::new("the command is empty").hint("name a program after `--`"));
     }
-    let client = engine.connect(&id)?;
+    let client = engine.enter(&id)?;
     let terminal_name = exec.terminal_name.as_ref().map_or_else(String::new, ToString::to_string);
     let keys = exec.terminal.detach_keys.clone().unwrap_or_default();
     // A command on a terminal outlives the one who looks at it.

@@ -12,6 +12,8 @@ mod generate;
 mod keys;
 mod outcome;
 mod output;
+mod pause;
+mod processes;
 mod run;
 mod sandboxes;
 mod settings;
@@ -20,6 +22,7 @@ mod stay;
 mod stdio;
 mod terminal;
 mod terminals;
+mod top;
 
 use std::process::ExitCode;
 
@@ -72,6 +75,11 @@ fn dispatch(
         Subcommand::Start(start) => stay::start(&start),
         Subcommand::Stop(stop) => sandboxes::stop(&stop),
         Subcommand::Wait(wait) => sandboxes::wait(&wait),
+        Subcommand::Pause(pause) => pause::pause(&pause),
+        Subcommand::Resume(resume) => pause::resume(&resume),
+        Subcommand::Update(update) => pause::update(&update),
+        Subcommand::Ps(ps) => processes::ps(&ps),
+        Subcommand::Top(top) => top::top(&top),
         Subcommand::Logs(logs) => exec::logs(&logs),
         Subcommand::Attach(attach) => terminals::attach(attach),
         Subcommand::Terminals(terminals) => terminals::terminals(&terminals),

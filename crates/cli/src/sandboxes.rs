@@ -52,6 +52,7 @@ fn cause(error: &EngineError) -> String {
 fn state(phase: &Phase) -> String {
     match phase {
         Phase::Starting => "starting".to_owned(),
+        Phase::Running { paused: true, .. } => "paused".to_owned(),
         Phase::Running { since_ms: Some(since), .. } => format!("running since {}", ago(*since)),
         Phase::Running { since_ms: None, .. } => "running".to_owned(),
         Phase::Created => "never started".to_owned(),
@@ -83,6 +84,7 @@ fn describe(entry: &Entry) -> Value {
     };
     let (state, since, reason, code) = match &sandbox.phase {
         Phase::Starting => ("starting", None, None, None),
+        Phase::Running { since_ms, paused: true, .. } => ("paused", *since_ms, None, None),
         Phase::Running { since_ms, .. } => ("running", *since_ms, None, None),
         Phase::Created => ("created", None, None, None),
         Phase::Stopped { at_ms, reason, code } => ("stopped", Some(*at_ms), Some(reason), *code),
@@ -105,7 +107,7 @@ pub(crate) fn inspect(inspect: &Inspect) -> Result<ExitCode, Failure> {
     let id = engine.find(&inspect.sandbox)?;
     let sandbox = engine.look_at(&id)?;
     let report = match &sandbox.phase {
-        Phase::Running { report: Some(report), .. } => json!(report),
+        Phase::Running { report: Some(report), .. } => json!(engine.with_limits(&sandbox, report.clone())),
         _ => Value::Null,
     };
     let spec = json!(sandbox.spec);
@@ -137,7 +139,7 @@ pub(crate) fn rm(rm: &Rm) -> Result<ExitCode, Failure> {
 }
 
 /// Does something to each; a failure with one does not spare the others.
-fn each(
+pub(crate) fn each(
     engine: &Engine,
     texts: &[String],
     mut work: impl FnMut(&SandboxId) -> Result<(), Failure>,

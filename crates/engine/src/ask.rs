@@ -55,6 +55,10 @@ impl Engine {
 
     /// Tells everything in a sandbox to end and gives it so long; then the sandbox ends, which is waited for elsewhere.
     pub async fn stop(&self, id: &SandboxId, grace: Duration) -> Result<(), EngineError> {
+        // What stands still cannot end.
+        if self.is_paused(id) {
+            self.resume(id).await?;
+        }
         let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
         let mut asked = self.ask(id, Ask::Stop(Stop { grace_ms })).await?;
         let answer = async { while let Ok(Some(_)) = asked.channel.messages.receiver.next().await {} };

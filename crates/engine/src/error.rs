@@ -65,6 +65,49 @@ pub enum EngineError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// What can only be done to a sandbox that does not stand still.
+    #[error("sandbox {0} is paused")]
+    Paused(String),
+    /// It would not stand still, or not go on.
+    #[error("cannot pause or resume sandbox {id}")]
+    Pause {
+        /// Which.
+        id: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A limit that nothing here holds up.
+    #[error("the {what} limit of sandbox {id} cannot be changed while it runs")]
+    Unlimited {
+        /// Which.
+        id: String,
+        /// Of what.
+        what: &'static str,
+    },
+    /// A limit below what is in use.
+    #[error("sandbox {id} uses {} of memory, more than that", policy::Size::bytes(*used))]
+    InUse {
+        /// Which.
+        id: String,
+        /// How many bytes.
+        used: u64,
+    },
+    /// A limit that the kernel does not take.
+    #[error("cannot limit sandbox {id}")]
+    Limit {
+        /// Which.
+        id: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// Its supervisor does not do it.
+    #[error("sandbox {id} refuses")]
+    Refused {
+        /// Which.
+        id: String,
+        /// Why.
+        source: io::Error,
+    },
     /// A runtime directory that belongs to somebody else.
     #[error("'{}' belongs to user {owner}", path.display())]
     Foreign {
@@ -109,6 +152,18 @@ impl EngineError {
             }
             Self::Damaged { id, .. } => return Some(format!("remove it with `agentbox rm --force {id}`")),
             Self::Silent { id, .. } => return Some(format!("end it with `agentbox rm --force {id}`")),
+            Self::Paused(id) => return Some(format!("let it go on with `agentbox resume {id}`")),
+            Self::Pause { .. } => "try again; what waits in the kernel for a device cannot be paused",
+            Self::Unlimited { id, .. } => {
+                return Some(format!(
+                    "stop it, change it, and start it again; `agentbox inspect {id}` says what limits it"
+                ));
+            }
+            Self::InUse { .. } => "choose more, or end something inside first",
+            Self::Limit { .. } => "run `agentbox doctor` to see what can be limited here",
+            Self::Refused { .. } => {
+                "nothing is done unrecorded: make room on the disk of the state directory"
+            }
             Self::Keeper(_) | Self::Handover(_) | Self::Random(_) => return None,
         };
         Some(hint.to_owned())

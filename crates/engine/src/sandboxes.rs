@@ -46,6 +46,8 @@ pub enum Phase {
         since_ms: Option<u64>,
         /// Each wall.
         report: Option<Report>,
+        /// Whether everything inside stands still.
+        paused: bool,
     },
     /// It has never run.
     Created,
@@ -70,11 +72,11 @@ pub struct Entry {
 }
 
 impl Engine {
-    fn kept(&self, id: &SandboxId) -> Kept {
+    pub(crate) fn kept(&self, id: &SandboxId) -> Kept {
         Kept::of(&self.directories.kept(), id)
     }
 
-    fn runtime(&self, id: &SandboxId) -> PathBuf {
+    pub(crate) fn runtime(&self, id: &SandboxId) -> PathBuf {
         self.directories.sandboxes().join(id.as_str())
     }
 
@@ -164,7 +166,7 @@ impl Engine {
         }
     }
 
-    fn filed(&self, id: &SandboxId) -> Result<Filed, EngineError> {
+    pub(crate) fn filed(&self, id: &SandboxId) -> Result<Filed, EngineError> {
         let kept = self.kept(id);
         if kept.exists() {
             return kept.filed();
@@ -180,9 +182,11 @@ impl Engine {
         let status = if kept.exists() { kept.status()? } else { None };
         let phase = match (self.is_running(id), status.map(|status| status.state)) {
             (true, Some(State::Running { since_ms, report, .. })) => {
-                Phase::Running { since_ms: Some(since_ms), report: Some(report) }
+                Phase::Running { since_ms: Some(since_ms), report: Some(report), paused: self.is_paused(id) }
             }
-            (true, None) if !kept.exists() => Phase::Running { since_ms: None, report: None },
+            (true, None) if !kept.exists() => {
+                Phase::Running { since_ms: None, report: None, paused: self.is_paused(id) }
+            }
             (true, _) => Phase::Starting,
             (false, Some(State::Stopped { at_ms, reason, code })) => Phase::Stopped { at_ms, reason, code },
             // Its keeper was killed before it could write.
@@ -200,6 +204,12 @@ impl Engine {
         let Ok(directory) = File::open(self.runtime(id)) else { return false };
         let free = flock(&directory, FlockOperation::NonBlockingLockShared);
         free == Err(rustix::io::Errno::WOULDBLOCK)
+    }
+
+    /// A connection to have something new done inside, which one that stands still cannot.
+    pub fn enter(&self, id: &SandboxId) -> Result<UnixStream, EngineError> {
+        let connection = self.connect(id)?;
+        if self.is_paused(id) { Err(EngineError::Paused(id.to_string())) } else { Ok(connection) }
     }
 
     /// A connection to a running sandbox's supervisor.
@@ -239,12 +249,15 @@ impl Engine {
         let Some(status) = self.kept(id).status()? else { return Ok(()) };
         let State::Running { keeper, init, supervisor, .. } = status.state else { return Ok(()) };
         let open = |pid| pidfd_open(Pid::from_raw(pid)?, PidfdFlags::empty()).ok();
+        let cgroups = keeper::cgroups(&self.runtime(id));
         let (keeper, others) = (open(keeper), [open(init), open(supervisor)]);
         // Looked at after they were opened: as long as its keeper lives, the numbers are theirs.
         if let Some(keeper) = keeper.filter(|_| self.is_running(id)) {
             pidfd_send_signal(&keeper, Signal::KILL)
                 .map_err(|errno| EngineError::Silent { id: id.to_string(), source: errno.into() })?;
             self.wait_for_end(id);
+            // What is frozen cannot die.
+            jail::thaw_directories(&cgroups);
             for process in others.iter().flatten() {
                 let mut descriptors = [PollFd::new(process, PollFlags::IN)];
                 let _ = poll(&mut descriptors, Some(&DYING));

@@ -25,15 +25,18 @@ pub struct Filed {
     pub version: u32,
     /// When the sandbox was made, in milliseconds since 1970.
     pub created_ms: u64,
-    /// What it was made as.
+    /// What it was made as, with the limits that it has by now.
     pub spec: SandboxSpec,
+    /// Its init's process id on the host, in a runtime directory.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub init: Option<i32>,
 }
 
 impl Filed {
     /// This specification, made now.
     #[must_use]
     pub fn new(spec: SandboxSpec) -> Self {
-        Self { version: STATE_VERSION, created_ms: now_ms(), spec }
+        Self { version: STATE_VERSION, created_ms: now_ms(), spec, init: None }
     }
 
     /// Writes it into a runtime directory, which ends with the machine at the latest.

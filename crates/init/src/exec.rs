@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use tokio::sync::{Semaphore, mpsc, oneshot, watch};
 use wire::{
-    Ask, Channel, ChannelHandle, Event, Exec, ExecEvent, Failed, Lane, LaneSender, Request, Started, Step,
-    VERSION,
+    Ask, Channel, ChannelHandle, Event, Exec, ExecEvent, Failed, Lane, LaneSender, Pause, Request, Started,
+    Step, VERSION,
 };
 
 use crate::plan::Plan;
@@ -48,7 +48,8 @@ pub(crate) async fn serve(mut channel: Channel, house: Arc<House>) {
     match request.ask.filter(|_| request.version == VERSION) {
         Some(Ask::Exec(exec)) => run(exec, channel, house).await,
         Some(Ask::Stop(stop)) => house.children.end_all(Duration::from_millis(stop.grace_ms)).await,
-        Some(Ask::Attach(_) | Ask::List(_) | Ask::Send(_) | Ask::File(_)) | None => {
+        Some(Ask::Pause(Pause { paused, .. })) => house.children.hold_all(paused),
+        Some(Ask::Attach(_) | Ask::List(_) | Ask::Send(_) | Ask::File(_) | Ask::Limit(_)) | None => {
             let unknown = Failure { step: Step::Request, errno: libc::EINVAL };
             fail(&mut channel.messages.sender, unknown).await;
         }

@@ -91,6 +91,13 @@ impl Children {
         }
     }
 
+    /// Stops every process where it stands, or lets all go on, also those that one inside had stopped. No process is
+    /// made meanwhile that would not hear of it: a fork begins anew when a signal has come.
+    pub(crate) fn hold_all(&self, hold: bool) {
+        // Where there is nobody, nobody has to be told.
+        let _ = sys::signal(EVERYBODY, if hold { libc::SIGSTOP } else { libc::SIGCONT });
+    }
+
     /// Reaps whatever ends, for ever. `signals` is readable when SIGCHLD came.
     pub(crate) async fn reap(self: Arc<Self>, signals: AsyncFd<OwnedFd>) {
         while let Ok(mut ready) = signals.readable().await {

@@ -115,8 +115,10 @@ impl Sandbox {
             let supervisor = Supervisor::start(order, &plan, channel, client, supervise)?;
             if order.kept.is_none() {
                 // For other commands while it runs.
-                let filed = Filed::new(order.spec.clone()).write_for_now(&order.runtime);
-                filed.map_err(|source| KeeperError::File { path: order.runtime.clone(), source })?;
+                let filed = Filed { init: Some(jailed.pid()), ..Filed::new(order.spec.clone()) };
+                filed
+                    .write_for_now(&order.runtime)
+                    .map_err(|source| KeeperError::File { path: order.runtime.clone(), source })?;
             }
             Ok((root, supervisor))
         });

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use audit::TerminalChange;
 use tokio::sync::watch;
 use wire::{
-    Ask, Channel, Connection, Event, Execs, Failed, Incoming, LaneError, Request, Side, Step, Stop, VERSION,
+    Ask, Channel, Connection, Event, Execs, Failed, Incoming, LaneError, Pause, Request, Side, Step, VERSION,
 };
 
 use crate::files;
@@ -93,7 +93,7 @@ async fn request(mut channel: Channel, house: &Arc<House>) -> Result<(), LaneErr
             channel.messages.sender.send_message(&Execs { execs: house.jobs.states() }).await
         }
         Some(Ask::Stop(stop)) => {
-            end_all(stop, &house.init).await?;
+            ask_init(Ask::Stop(stop), &house.init).await?;
             house.stopped.send_replace(true);
             Ok(())
         }
@@ -106,6 +106,14 @@ async fn request(mut channel: Channel, house: &Arc<House>) -> Result<(), LaneErr
                 Ok(())
             }
             None => refuse(&mut channel, ESRCH).await,
+        },
+        Some(Ask::Pause(pause)) => match house.record.paused(pause.paused) {
+            Ok(()) => hold(pause, &house.init).await,
+            Err(_) => refuse(&mut channel, ENOSPC).await,
+        },
+        Some(Ask::Limit(limits)) => match house.record.updated(limits) {
+            Ok(()) => Ok(()),
+            Err(_) => refuse(&mut channel, ENOSPC).await,
         },
         Some(Ask::File(order)) => files::serve(channel, order, &house.init, &house.record).await,
         None => refuse(&mut channel, 0).await,
@@ -124,11 +132,15 @@ async fn refuse(channel: &mut Channel, errno: i32) -> Result<(), LaneError> {
     send(&mut channel.messages.sender, Event::Failed(failed)).await
 }
 
-/// Lets init tell every process to end, and waits until it says that none is left.
-async fn end_all(stop: Stop, init: &Connection) -> Result<(), LaneError> {
+/// Lets init tell every process to stand still or to go on, where no cgroup does that.
+async fn hold(pause: Pause, init: &Connection) -> Result<(), LaneError> {
+    if pause.by_signal { ask_init(Ask::Pause(pause), init).await } else { Ok(()) }
+}
+
+/// Asks init something that it answers by being done with it: a stop, when no process is left.
+async fn ask_init(ask: Ask, init: &Connection) -> Result<(), LaneError> {
     let mut inside = init.open().map_err(|_| LaneError::Closed)?;
-    let ask = Some(Ask::Stop(stop));
-    inside.messages.sender.send_message(&Request { version: VERSION, ask }).await?;
+    inside.messages.sender.send_message(&Request { version: VERSION, ask: Some(ask) }).await?;
     while inside.messages.receiver.next().await?.is_some() {}
     Ok(())
 }

@@ -2,13 +2,14 @@
 //! that comes from init is hostile: it is decoded, bounded, and told on as our own.
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, Ordering};
 use std::time::SystemTime;
 
 use bytes::Bytes;
 use tokio::sync::{Mutex, Notify, watch};
 use wire::{
-    Ask, Channel, Connection, Event, Exec, ExecEvent, ExecInput, ExecState, Exited, Failed, LaneError,
-    LaneSender, Request, Tell, VERSION,
+    Ask, Channel, Connection, EXEC_VARIABLE, Event, Exec, ExecEvent, ExecInput, ExecState, Exited, Failed,
+    LaneError, LaneSender, Request, Tell, VERSION,
 };
 
 use crate::keeper::Keeper;
@@ -52,6 +53,8 @@ pub(crate) struct Job {
     pub(crate) output: Arc<Stream>,
     pub(crate) error: Arc<Stream>,
     progress: watch::Sender<Progress>,
+    /// Its process id inside, once it has one.
+    pid: AtomicI32,
     /// Its stdin, until somebody has ended that.
     input: Mutex<Option<LaneSender>>,
     /// What it is told.
@@ -102,6 +105,7 @@ impl Job {
             output: Arc::new(exec.terminal.map_or_else(Stream::default, Stream::of_terminal)),
             error: Arc::default(),
             progress: watch::channel(Progress::Asked).0,
+            pid: AtomicI32::new(0),
             input: Mutex::new(Some(input.sender)),
             telling: Mutex::new(messages.sender),
             abandoned: Notify::new(),
@@ -112,8 +116,10 @@ impl Job {
         Ok((Arc::new(job), Listening { channel }))
     }
 
-    /// Asks init for it. What is ours to know is not init's.
-    pub(crate) async fn ask(&self, exec: Exec) -> Result<(), LaneError> {
+    /// Asks init for it. What is ours to know is not init's. The process is told its number, so that what it leaves
+    /// behind can be told from others'.
+    pub(crate) async fn ask(&self, mut exec: Exec) -> Result<(), LaneError> {
+        exec.environment.push(format!("{EXEC_VARIABLE}={}", self.number).into());
         let ask = Ask::Exec(Exec { detached: false, last: false, terminal_name: String::new(), ..exec });
         self.telling.lock().await.send_message(&Request { version: VERSION, ask: Some(ask) }).await
     }
@@ -198,7 +204,7 @@ impl Job {
         ExecState {
             exec: self.number,
             argv: self.argv.clone(),
-            pid: if let Progress::Runs(pid) = progress { pid } else { 0 },
+            pid: self.pid.load(Ordering::Relaxed),
             asked_ms: u64::try_from(asked.as_millis()).unwrap_or(u64::MAX),
             exited: if let Progress::Exited(exited) = progress { Some(exited) } else { None },
             failed: if let Progress::Failed(failed) = progress { Some(failed) } else { None },
@@ -218,6 +224,7 @@ impl Job {
             while let Ok(Some(message)) = happening.next_message::<ExecEvent>().await {
                 match message.event {
                     Some(Event::Started(started)) => {
+                        self.pid.store(started.pid, Ordering::Relaxed);
                         self.progress.send_replace(Progress::Runs(started.pid));
                     }
                     Some(Event::Failed(failed)) => return Progress::Failed(failed),

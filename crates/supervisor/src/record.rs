@@ -5,8 +5,8 @@ use std::time::SystemTime;
 
 use audit::{Arguments, Event, StopReason, TerminalChange, Text, WriteError, Writer};
 use handover::Stay;
-use policy::User;
-use wire::{Exec, Exited, Failed, Step};
+use policy::{Cpus, Limits, Pids, Size, User};
+use wire::{Exec, Exited, Failed, NewLimits, Step};
 
 /// What is on record of the sandbox, at its end.
 #[derive(Debug)]
@@ -74,6 +74,22 @@ impl Record {
 
     pub(crate) fn terminal(&self, name: &str, what: TerminalChange) {
         self.try_put(&Event::Terminal { name: Text::new(name), what });
+    }
+
+    /// Everything is about to stand still, or goes on.
+    pub(crate) fn paused(&self, paused: bool) -> Result<(), WriteError> {
+        self.put(if paused { &Event::Paused } else { &Event::Resumed })
+    }
+
+    /// The owner is about to give other limits.
+    pub(crate) fn updated(&self, new: NewLimits) -> Result<(), WriteError> {
+        let limits = Limits {
+            memory: Size::bytes(new.memory),
+            cpus: Cpus::from_milli(new.cpus_milli),
+            pids: Pids::new(new.pids),
+            disk: Size::bytes(new.disk),
+        };
+        self.put(&Event::Updated { limits })
     }
 
     /// The end. Where something of the sandbox is kept, so is this, also when the power fails; whoever waits for the end

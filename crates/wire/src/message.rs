@@ -3,6 +3,7 @@
 //! of the host, never printed unescaped.
 
 mod files;
+mod pause;
 
 pub use files::{
     Change, FILE_REQUEST_LIMIT, FileAnswer, FileAsk, FileChanged, FileCode, FileDone, FileEntry, FileFailed,
@@ -10,10 +11,14 @@ pub use files::{
     MoveFile, PATH_LIMIT, PackTree, ReadFile, RemoveFile, SkippedWhy, StatFile, UnpackTree, WatchFile,
     WriteFile, WriteHow,
 };
+pub use pause::{NewLimits, Pause};
 
 /// The version of this list. Both sides of a connection are of one build today; the number is checked so that
 /// they can be of two builds later.
 pub const VERSION: u32 = 1;
+
+/// The variable that tells a process, and whoever descends from it, the number of its exec.
+pub const EXEC_VARIABLE: &str = "AGENTBOX_EXEC";
 
 /// The first message on a channel: what is asked.
 #[derive(Clone, PartialEq, prost::Message)]
@@ -22,7 +27,7 @@ pub struct Request {
     #[prost(uint32, tag = "1")]
     pub version: u32,
     /// The question itself.
-    #[prost(oneof = "Ask", tags = "2, 3, 4, 5, 6, 7")]
+    #[prost(oneof = "Ask", tags = "2, 3, 4, 5, 6, 7, 8, 9")]
     pub ask: Option<Ask>,
 }
 
@@ -49,6 +54,12 @@ pub enum Ask {
     /// replies, each after its length. Asked of a supervisor only.
     #[prost(message, tag = "7")]
     File(FileOrder),
+    /// Everything inside stands still, or goes on: answered when it does.
+    #[prost(message, tag = "8")]
+    Pause(Pause),
+    /// The owner gives other limits: answered when that is on record. Asked of a supervisor only.
+    #[prost(message, tag = "9")]
+    Limit(NewLimits),
 }
 
 /// Something to be done with files.
@@ -166,7 +177,7 @@ pub struct ExecState {
     /// What was asked for.
     #[prost(bytes = "bytes", repeated, tag = "2")]
     pub argv: Vec<bytes::Bytes>,
-    /// Its process id inside; zero before it runs.
+    /// Its process id inside, also when it has ended; zero before it runs.
     #[prost(int32, tag = "3")]
     pub pid: i32,
     /// When it was asked for, in milliseconds since 1970.

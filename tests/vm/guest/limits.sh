@@ -146,6 +146,22 @@ several_hold_at_once() {
   done
 }
 
+# Everything inside stands still and goes on, and is given other limits, by a command of the caller's.
+stands_still() {
+  local id
+  id="$(launch agentbox ls --quiet)"
+  launch agentbox pause "$id" && same frozen 1 "$(sed -n 's/^frozen //p' "$cgroup/cgroup.events")" &&
+    launch agentbox resume "$id" && same frozen 0 "$(sed -n 's/^frozen //p' "$cgroup/cgroup.events")" && inside true
+}
+takes_other_limits() {
+  local id
+  id="$(launch agentbox ls --quiet)"
+  launch agentbox update "$id" --memory 32M --cpus 0.25 --pids 40 &&
+    same memory.max 33554432 "$(cat "$cgroup/memory.max")" &&
+    same cpu.max "25000 100000" "$(cat "$cgroup/cpu.max")" &&
+    same pids.max 40 "$(cat "$cgroup/pids.max")"
+}
+
 # limits_hold WHO: in short.
 limits_hold() {
   check "$1: a sandbox starts" open
@@ -167,6 +183,8 @@ all_limits_hold() {
   check "$1: it sees its own cgroup, read-only" shows_its_own_cgroup
   check "$1: its processor time is limited" is_throttled
   check "$1: its forks are bounded" forks_are_bounded
+  check "$1: it stands still and goes on" stands_still
+  check "$1: it takes other limits" takes_other_limits
   check "$1: it ends with its processes" close
   # shellcheck disable=SC2086
   check "$1: a hoarder of files is killed" runs_out_of_memory $hoard

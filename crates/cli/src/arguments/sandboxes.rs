@@ -100,7 +100,7 @@ pub(crate) struct Cp {
 JSON:
   [{
     \"id\", \"name\": text or null,
-    \"state\": \"starting\" | \"running\" | \"created\" | \"stopped\" | \"damaged\",
+    \"state\": \"starting\" | \"running\" | \"paused\" | \"created\" | \"stopped\" | \"damaged\",
     \"created\": milliseconds since 1970, \"since\": the same or null,
     \"reason\": \"exited\" | \"stopped\" | \"killed\" or null, \"code\": an exit code or null,
     \"kept\": whether `stop` leaves anything, \"problem\": text or null

@@ -1,0 +1,166 @@
+//! Standing still and going on, and other limits, of a sandbox that runs. What cgroups do, the owner's own process does
+//! to them: the keeper has left a note of where they are.
+
+use std::fs;
+use std::io;
+use std::path::PathBuf;
+
+use jail::{Controller, LivingCgroup};
+use policy::{Limits, Report, SandboxId};
+use wire::{Ask, ExecEvent, NewLimits, Pause};
+
+use crate::error::EngineError;
+use crate::kept;
+use crate::sandboxes::Sandbox;
+use crate::start::Engine;
+
+/// The file in a runtime directory that says that everything inside stands still.
+const PAUSED_FILE: &str = "paused";
+
+/// The kernel could not get usage below the new limit.
+const EBUSY: i32 = 16;
+
+impl Engine {
+    fn paused_file(&self, id: &SandboxId) -> PathBuf {
+        self.runtime(id).join(PAUSED_FILE)
+    }
+
+    /// Whether everything inside a sandbox that runs stands still.
+    #[must_use]
+    pub fn is_paused(&self, id: &SandboxId) -> bool {
+        self.paused_file(id).exists()
+    }
+
+    pub(crate) fn cgroup(&self, id: &SandboxId) -> Option<LivingCgroup> {
+        LivingCgroup::of(&keeper::cgroups(&self.runtime(id)))
+    }
+
+    /// Stops everything inside where it stands. Nothing happens to one that stands still.
+    pub async fn pause(&self, id: &SandboxId) -> Result<(), EngineError> {
+        if !self.is_running(id) {
+            return Err(EngineError::NotRunning(id.to_string()));
+        }
+        let freezer = self.cgroup(id).filter(LivingCgroup::can_freeze);
+        let path = self.paused_file(id);
+        fs::write(&path, "").map_err(|source| EngineError::File { path, source })?;
+        let mut done = self.tell(id, Ask::Pause(Pause { paused: true, by_signal: freezer.is_none() })).await;
+        if let (Ok(()), Some(freezer)) = (&done, freezer) {
+            done = freezer.freeze().map_err(|source| EngineError::Pause { id: id.to_string(), source });
+        }
+        if done.is_err() {
+            let _ = self.resume(id).await;
+        }
+        done
+    }
+
+    /// Lets everything inside go on. Nothing happens to one that does.
+    pub async fn resume(&self, id: &SandboxId) -> Result<(), EngineError> {
+        if !self.is_running(id) {
+            return Err(EngineError::NotRunning(id.to_string()));
+        }
+        if !self.is_paused(id) {
+            return Ok(());
+        }
+        let freezer = self.cgroup(id).filter(LivingCgroup::can_freeze);
+        if let Some(freezer) = &freezer {
+            let thawed = freezer.thaw();
+            thawed.map_err(|source| EngineError::Pause { id: id.to_string(), source })?;
+        }
+        self.tell(id, Ask::Pause(Pause { paused: false, by_signal: freezer.is_none() })).await?;
+        let path = self.paused_file(id);
+        fs::remove_file(&path).map_err(|source| EngineError::File { path, source })
+    }
+
+    /// Gives a sandbox other limits: one that runs at once, one that is kept also when it starts again.
+    pub async fn update(&self, id: &SandboxId, limits: Limits) -> Result<(), EngineError> {
+        let _lock = kept::lock(&self.directories.kept())?;
+        let mut filed = self.filed(id)?;
+        let old = std::mem::replace(&mut filed.spec.limits, limits);
+        if self.is_running(id) {
+            let changed = changed(&old, &limits);
+            let cgroup = self.cgroup(id);
+            for controller in &changed {
+                if !cgroup.as_ref().is_some_and(|cgroup| cgroup.limits(*controller)) {
+                    return Err(EngineError::Unlimited { id: id.to_string(), what: controller.name() });
+                }
+            }
+            if limits.disk != old.disk {
+                return Err(EngineError::Unlimited { id: id.to_string(), what: "disk" });
+            }
+            self.tell(id, Ask::Limit(described(&limits))).await?;
+            if let Some(cgroup) = cgroup {
+                for controller in changed {
+                    let set = self.set(id, &cgroup, controller, &limits);
+                    // All or none: what was set already is as it was before.
+                    set.inspect_err(|_| drop(Controller::ALL.map(|each| cgroup.set(each, &old))))?;
+                }
+            }
+        }
+        let kept = self.kept(id);
+        let directory = if kept.exists() { kept.directory().to_owned() } else { self.runtime(id) };
+        filed.write(&directory).map_err(|source| EngineError::State { path: directory, source })
+    }
+
+    /// The report of a sandbox that runs, with the limits that it has by now.
+    #[must_use]
+    pub fn with_limits(&self, sandbox: &Sandbox, mut report: Report) -> Report {
+        if let Some(cgroup) = self.cgroup(&sandbox.spec.id) {
+            let mut limits = Report::default();
+            cgroup.report(&sandbox.spec.limits, &mut limits);
+            report.replace(limits);
+        }
+        report
+    }
+
+    /// Sets one limit. One below what is in use would kill what uses it.
+    fn set(
+        &self,
+        id: &SandboxId,
+        cgroup: &LivingCgroup,
+        controller: Controller,
+        limits: &Limits,
+    ) -> Result<(), EngineError> {
+        let in_use = |used: u64| EngineError::InUse { id: id.to_string(), used };
+        let used = cgroup.usage().memory.unwrap_or(0);
+        if controller == Controller::Memory && used > limits.memory.as_bytes() {
+            return Err(in_use(used));
+        }
+        cgroup.set(controller, limits).map_err(|source| match source.raw_os_error() {
+            Some(EBUSY) => in_use(used),
+            _ => EngineError::Limit { id: id.to_string(), source },
+        })
+    }
+
+    /// Asks for something that is answered by being done, or with the error number of why not.
+    async fn tell(&self, id: &SandboxId, ask: Ask) -> Result<(), EngineError> {
+        let silent = |source| EngineError::Silent { id: id.to_string(), source };
+        let mut asked = self.ask(id, ask).await?;
+        let answer = asked.channel.messages.receiver.next_message::<ExecEvent>().await;
+        match answer.map_err(io::Error::other).map_err(silent)?.and_then(|answer| answer.event) {
+            Some(wire::Event::Failed(failed)) => Err(EngineError::Refused {
+                id: id.to_string(),
+                source: io::Error::from_raw_os_error(failed.errno),
+            }),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Which limits of cgroups differ.
+fn changed(old: &Limits, new: &Limits) -> Vec<Controller> {
+    let differs = |controller: &Controller| match controller {
+        Controller::Memory => old.memory != new.memory,
+        Controller::Cpu => old.cpus != new.cpus,
+        Controller::Pids => old.pids != new.pids,
+    };
+    Controller::ALL.into_iter().filter(differs).collect()
+}
+
+fn described(limits: &Limits) -> NewLimits {
+    NewLimits {
+        memory: limits.memory.as_bytes(),
+        cpus_milli: limits.cpus.milli(),
+        pids: limits.pids.count(),
+        disk: limits.disk.as_bytes(),
+    }
+}

@@ -1,0 +1,128 @@
+//! Standing still, and other limits. Whether anything moves is seen in a file that a process inside writes to and the
+//! host reads.
+
+use std::fs;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use harness::{callers, callers_alone, leaks};
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::home::Home;
+
+/// Writes again and again, also from children that it makes.
+const RESTLESS: &str = "while :; do (echo x >> pulse); sleep 0.01; done";
+
+fn pulse(home: &Home, id: &str) -> u64 {
+    fs::metadata(home.kept(id).join("workspace/pulse")).map_or(0, |file| file.len())
+}
+
+#[track_caller]
+fn wait_for_pulse(home: &Home, id: &str) {
+    let (before, deadline) = (pulse(home, id), Instant::now() + Duration::from_secs(20));
+    while pulse(home, id) < before + 4 {
+        assert!(Instant::now() < deadline, "nothing moves");
+        sleep(Duration::from_millis(5));
+    }
+}
+
+/// A sandbox in which something moves.
+#[track_caller]
+fn restless(home: &Home) -> String {
+    let id = home.create(&[]);
+    for _ in 0..3 {
+        home.say(&["exec", "--detach", &id, "--", "sh", "-c", RESTLESS]).assert_success();
+    }
+    wait_for_pulse(home, &id);
+    id
+}
+
+callers!(what_is_paused_stands_still, |caller| {
+    let home = Home::new(caller);
+    let id = restless(&home);
+    home.say(&["pause", &id]).assert_success();
+    assert_eq!(home.entry(&id)["state"], "paused");
+    let before = pulse(&home, &id);
+    sleep(Duration::from_millis(300));
+    assert_eq!(pulse(&home, &id), before, "something moves");
+    // Nothing new is begun; what was written can be read.
+    for words in [&["exec", &id, "--", "true"][..], &["cp", &format!("{id}:/workspace/pulse"), "-"]] {
+        let refused = home.say(words);
+        assert!(refused.assert_refused().stderr().contains("agentbox resume"), "{refused:?}");
+    }
+    home.say(&["logs", &id]).assert_success();
+    assert!(home.say(&["ps", &id]).assert_success().stdout().contains("pulse"));
+    // Once more changes nothing.
+    home.say(&["pause", &id]).assert_success();
+    home.say(&["resume", &id]).assert_success();
+    assert_eq!(home.entry(&id)["state"], "running");
+    wait_for_pulse(&home, &id);
+    home.say(&["resume", &id]).assert_success();
+    assert_eq!(home.exec(&id, &["echo", "alive"]), "alive\n");
+    let record = home.say(&["audit", "--json", &id]).assert_success().stdout();
+    let of_kind = |kind: &str| record.matches(&format!("\"kind\":\"{kind}\"")).count();
+    assert_eq!((of_kind("paused"), of_kind("resumed")), (2, 1), "{record}");
+});
+
+callers!(what_is_paused_can_be_ended, |caller| {
+    let home = Home::new(caller);
+    let id = restless(&home);
+    home.say(&["pause", &id]).assert_success();
+    home.say(&["stop", &id]).assert_success();
+    assert_eq!(home.entry(&id)["state"], "stopped");
+    home.say(&["pause", &id]).assert_refused();
+    home.say(&["resume", &id]).assert_refused();
+    home.say(&["start", &id]).assert_success();
+    assert_eq!(home.entry(&id)["state"], "running");
+    home.say(&["pause", &id]).assert_success();
+    home.say(&["rm", "--force", &id]).assert_success();
+    assert!(home.list().is_empty());
+});
+
+// What is frozen cannot die; whoever cleans up lets it.
+callers_alone!(a_paused_sandbox_of_a_killed_keeper_goes_with_the_next_command, |caller| {
+    let home = Home::new(caller);
+    let before = leaks();
+    let id = restless(&home);
+    home.say(&["pause", &id]).assert_success();
+    let keeper = home.status(&id)["keeper"].as_i64().unwrap().try_into().unwrap();
+    kill_process(Pid::from_raw(keeper).unwrap(), Signal::KILL).unwrap();
+    home.say(&["wait", &id]).assert_success();
+    assert_eq!(home.entry(&id)["reason"], "killed");
+    home.say(&["rm", &id]).assert_success();
+    before.assert_nothing_left();
+});
+
+callers!(limits_of_a_running_sandbox_change_or_that_is_refused, |caller| {
+    let home = Home::new(caller);
+    let id = home.create(&["--memory", "256M", "--cpus", "1"]);
+    let limits = |field: &str| {
+        let whole = home.say(&["inspect", &id]).assert_success().stdout();
+        serde_json::from_str::<serde_json::Value>(&whole).unwrap()["spec"]["limits"][field].clone()
+    };
+    let hog = ["exec", &id, "--", "sh", "-c", "head -c 100M /dev/zero | tail -c 100M | wc -c"];
+    assert_eq!(home.say(&hog).assert_success().stdout(), "104857600\n");
+    let updated = home.say(&["update", &id, "--memory", "64M", "--cpus", "0.5"]);
+    if caller == Caller::Root {
+        updated.assert_success();
+        assert_ne!(home.say(&hog).stdout(), "104857600\n");
+        assert!(home.say(&["audit", &id]).assert_success().stdout().contains("updated"));
+        // All or none: what is in use cannot be taken away, and then the rest stays, too.
+        home.exec(&id, &["sh", "-c", "head -c 40M /dev/zero > /tmp/hoard"]);
+        let refused = home.say(&["update", &id, "--memory", "16M", "--cpus", "2"]);
+        assert!(refused.assert_refused().stderr().contains("memory"), "{refused:?}");
+        assert_eq!(limits("cpus"), 500);
+        assert_ne!(home.say(&hog).stdout(), "104857600\n");
+    } else {
+        // Nothing here has a cgroup to change.
+        assert!(updated.assert_refused().stderr().contains("while it runs"), "{updated:?}");
+        assert_eq!(limits("cpus"), 1000);
+    }
+    home.say(&["stop", &id]).assert_success();
+    home.say(&["update", &id, "--memory", "128M", "--pids", "77", "--disk", "1G"]).assert_success();
+    home.say(&["start", &id]).assert_success();
+    assert_eq!(limits("pids"), 77);
+    assert_eq!(limits("memory"), 128 << 20);
+    home.say(&["update", &id]).assert_code(125);
+    home.say(&["update", "nobody", "--pids", "7"]).assert_refused();
+});
