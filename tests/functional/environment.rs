@@ -12,7 +12,8 @@ fn variables(agentbox: Agentbox) -> Vec<String> {
     lines
 }
 
-const NOTHING: [&str; 4] = [
+const NOTHING: [&str; 5] = [
+    "AGENTBOX_EXEC=1",
     "HOME=/home/agent",
     "LANG=C.UTF-8",
     "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -52,7 +53,7 @@ callers!(by_value_and_by_name, |caller| {
 
 callers!(ours_can_be_replaced, |caller| {
     let found = variables(Agentbox::shipped(caller).options(["-e", "HOME=/tmp", "-e", "LANG=C"]));
-    assert_eq!(found, ["HOME=/tmp", "LANG=C", NOTHING[2], NOTHING[3]]);
+    assert_eq!(found, [NOTHING[0], "HOME=/tmp", "LANG=C", NOTHING[3], NOTHING[4]]);
 });
 
 callers!(from_files, |caller| {

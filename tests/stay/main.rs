@@ -7,6 +7,7 @@ mod cycle;
 mod files;
 mod home;
 mod killed;
+mod life;
 mod logs;
 mod names;
 mod pause;

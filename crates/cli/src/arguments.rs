@@ -164,6 +164,12 @@ pub(crate) struct SandboxOptions {
     /// Bring your tool chains along (rustup, nvm, pyenv, …), read-only and without credentials
     #[arg(long)]
     pub(crate) tools: bool,
+    /// End the sandbox so long after its start
+    #[arg(long, value_name = "TIME")]
+    pub(crate) lifetime: Option<Timeout>,
+    /// End the sandbox when nobody is connected, nothing runs but terminals, and nothing appears on those for so long
+    #[arg(long, value_name = "TIME")]
+    pub(crate) idle_timeout: Option<Timeout>,
     /// Let the command make user namespaces, for tools that sandbox themselves
     #[arg(long)]
     pub(crate) nested: bool,

@@ -5,7 +5,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 
 use engine::find_outside;
-use policy::{SandboxId, SandboxSpec};
+use policy::{SandboxId, SandboxSpec, Timeout};
 use wire::{Exited, Failed, Step};
 
 use crate::failure::Failure;
@@ -58,6 +58,13 @@ pub(crate) fn exit_code(exited: Exited, spec: &SandboxSpec) -> ExitCode {
             .print();
     }
     ExitCode::from(code)
+}
+
+/// The sandbox, and with it the command, was ended when its time was up.
+pub(crate) fn expired(lifetime: Timeout) -> Failure {
+    Failure::new(format!("the sandbox has lived for {lifetime}, and its time was up"))
+        .hint("give it more with --lifetime")
+        .code(TIMED_OUT)
 }
 
 pub(crate) fn not_started(failed: Failed, program: &OsStr, spec: &SandboxSpec) -> Failure {

@@ -3,7 +3,7 @@
 
 use std::process::ExitCode;
 
-use engine::{Command, Engine, Events, KeeperEvent, Starting, Stay, WaitingKeeper};
+use engine::{Command, Engine, Events, KeeperEvent, Reason, Starting, Stay, WaitingKeeper};
 use policy::SandboxSpec;
 use tokio::sync::oneshot;
 use wire::{Ask, Exec, Request, VERSION};
@@ -12,7 +12,7 @@ use crate::arguments::Run;
 use crate::conversation::{Ended, Screen, converse};
 use crate::failure::Failure;
 use crate::keys::DetachKeys;
-use crate::outcome::{SIGHUP, exit_code, left, not_started, output_broken, signalled};
+use crate::outcome::{SIGHUP, exit_code, expired, left, not_started, output_broken, signalled};
 use crate::output::print_report;
 use crate::settings::{self, Reporting, Settings};
 use crate::signals::Signals;
@@ -90,19 +90,22 @@ async fn attach(
         // The keeper may have been killed before it could clean up.
         drop(engine.reconcile());
     }
+    if let (Ok(Reason::Expired), Some(lifetime)) = (&kept, spec.life.lifetime) {
+        return Err(expired(lifetime));
+    }
     match (ended, kept) {
-        (Ended::Exited(exited), Ok(())) => Ok(exit_code(exited, spec)),
-        (Ended::Failed(failed), Ok(())) => Err(not_started(failed, &command.argv[0], spec)),
+        (Ended::Exited(exited), Ok(_)) => Ok(exit_code(exited, spec)),
+        (Ended::Failed(failed), Ok(_)) => Err(not_started(failed, &command.argv[0], spec)),
         // A Ctrl-C can hit a keeper that has not left the terminal yet.
         (Ended::Lost, Err(failure)) => match signals.request_to_end().await {
             Some(signal) => Ok(signalled(signal)),
             None => Err(failure),
         },
         (_, Err(failure)) => Err(failure),
-        (Ended::OutputBroken(error), Ok(())) => output_broken(error),
-        (Ended::GivenUp(signal), Ok(())) => Ok(signalled(signal)),
-        (Ended::Detached | Ended::HungUp, Ok(())) => Ok(ExitCode::SUCCESS),
-        (Ended::Lost, Ok(())) => Err(Failure::new("the sandbox ended before the command did")
+        (Ended::OutputBroken(error), Ok(_)) => output_broken(error),
+        (Ended::GivenUp(signal), Ok(_)) => Ok(signalled(signal)),
+        (Ended::Detached | Ended::HungUp, Ok(_)) => Ok(ExitCode::SUCCESS),
+        (Ended::Lost, Ok(_)) => Err(Failure::new("the sandbox ended before the command did")
             .cause("its init, supervisor or keeper was killed")),
     }
 }
@@ -113,7 +116,7 @@ pub(crate) async fn follow(
     mut events: Events,
     reporting: Reporting,
     mut walls: Option<oneshot::Sender<()>>,
-) -> (Result<(), Failure>, Events) {
+) -> (Result<Reason, Failure>, Events) {
     let outcome = loop {
         match events.next().await {
             Ok(Some(KeeperEvent::Ready { report, covered_sockets, .. })) => {
@@ -121,8 +124,8 @@ pub(crate) async fn follow(
                 let _ = walls.take().map(|walls| walls.send(()));
             }
             Ok(Some(KeeperEvent::Failed(problem))) => break Err(problem.into()),
-            Ok(Some(KeeperEvent::Ended { leftover: None })) => break Ok(()),
-            Ok(Some(KeeperEvent::Ended { leftover: Some(leftover) })) => {
+            Ok(Some(KeeperEvent::Ended { reason, leftover: None })) => break Ok(reason),
+            Ok(Some(KeeperEvent::Ended { leftover: Some(leftover), .. })) => {
                 break Err(Failure::new("something of the sandbox is left behind")
                     .cause(leftover)
                     .hint("the next agentbox command tries again to remove it"));

@@ -59,6 +59,8 @@ fn state(phase: &Phase) -> String {
         Phase::Stopped { at_ms, reason, code } => match (reason, code) {
             (Reason::Exited, Some(code)) => format!("exited ({code}) {}", ago(*at_ms)),
             (Reason::Exited | Reason::Stopped, _) => format!("stopped {}", ago(*at_ms)),
+            (Reason::Expired, _) => format!("time was up {}", ago(*at_ms)),
+            (Reason::Idle, _) => format!("idle, stopped {}", ago(*at_ms)),
             (Reason::Killed, _) => "killed".to_owned(),
         },
     }

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use engine::{Command, Engine};
 use policy::{
-    Backend, Isolation, Limits, Mount, Nesting, Root, SandboxSpec, Tools, Variable, Workspace,
+    Backend, Isolation, Life, Limits, Mount, Nesting, Root, SandboxSpec, Tools, Variable, Workspace,
     parse_environment_file,
 };
 
@@ -68,6 +68,7 @@ pub(crate) fn spec(options: SandboxOptions, engine: &Engine) -> Result<SandboxSp
         user: options.user,
         limits: Limits { memory: options.memory, cpus: options.cpus, pids: options.pids, disk: options.disk },
         nesting: if options.nested { Nesting::Open } else { Nesting::Closed },
+        life: Life { lifetime: options.lifetime, idle_timeout: options.idle_timeout },
     })
 }
 

@@ -3,8 +3,10 @@
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 
-use policy::{Report, SandboxSpec};
+use policy::{Life, Report, SandboxSpec};
 use serde::{Deserialize, Serialize};
+
+use crate::Reason;
 
 /// From the engine to a new keeper. With it go two descriptors: the lock of the sandbox's runtime directory,
 /// and the first client's end of the supervisor's socket.
@@ -49,6 +51,8 @@ pub struct Bequest {
     pub uid: Option<u32>,
     /// How long the sandbox stays.
     pub stay: Stay,
+    /// When the sandbox is ended although nobody has asked for it.
+    pub life: Life,
     /// What is on record of the sandbox goes on from here.
     pub head: audit::Head,
     /// What is on record first.
@@ -84,6 +88,8 @@ pub enum KeeperEvent {
     Failed(Problem),
     /// The sandbox has ended and nothing is left of it.
     Ended {
+        /// Why.
+        reason: Reason,
         /// What could not be removed, if anything.
         leftover: Option<String>,
     },

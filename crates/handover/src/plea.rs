@@ -12,6 +12,10 @@ pub enum Plea {
     Lost,
     /// End the sandbox, as the command that it ends with has ended with this code.
     Exited(u8),
+    /// End the sandbox, as its life time is over.
+    Expired,
+    /// End the sandbox, as nobody has used it for long enough.
+    Idle,
     /// Whether the memory limit has killed anything since the last such question.
     OutOfMemory,
 }
@@ -24,6 +28,8 @@ impl Plea {
             Self::End => vec![b'E'],
             Self::Lost => vec![b'L'],
             Self::Exited(code) => vec![b'X', code],
+            Self::Expired => vec![b'T'],
+            Self::Idle => vec![b'I'],
             Self::OutOfMemory => vec![b'M'],
         }
     }
@@ -35,6 +41,8 @@ impl Plea {
         Ok(match byte[0] {
             b'E' => Some(Self::End),
             b'L' => Some(Self::Lost),
+            b'T' => Some(Self::Expired),
+            b'I' => Some(Self::Idle),
             b'M' => Some(Self::OutOfMemory),
             b'X' => {
                 socket.read_exact(&mut byte)?;
@@ -73,7 +81,8 @@ mod tests {
 
     #[test]
     fn pleas_survive_their_bytes_and_nothing_else_is_one() {
-        for plea in [Plea::End, Plea::Lost, Plea::Exited(0), Plea::Exited(255), Plea::OutOfMemory] {
+        let ends = [Plea::End, Plea::Lost, Plea::Exited(0), Plea::Exited(255), Plea::Expired, Plea::Idle];
+        for plea in ends.into_iter().chain([Plea::OutOfMemory]) {
             assert_eq!(Plea::read(plea.bytes().as_slice()).unwrap(), Some(plea));
         }
         assert_eq!(Plea::read(&b"Q"[..]).unwrap(), None);

@@ -96,6 +96,10 @@ pub enum Reason {
     Exited,
     /// It was asked for.
     Stopped,
+    /// Its life time was over.
+    Expired,
+    /// Nobody had used it for long enough.
+    Idle,
     /// Its init, its supervisor or its keeper was killed.
     Killed,
 }

@@ -68,7 +68,7 @@ fn keep(engine: &UnixStream, supervise: Supervise) -> Result<(), KeeperError> {
     };
     let leftover = remains.remove().err().map(|error| error.to_string());
     let event = match told {
-        Ok(()) => KeeperEvent::Ended { leftover },
+        Ok(reason) => KeeperEvent::Ended { reason, leftover },
         Err(error) => KeeperEvent::Failed(error.problem()),
     };
     // Whoever ordered the sandbox may be gone; then nobody wants to know.

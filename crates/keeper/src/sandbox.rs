@@ -6,10 +6,11 @@ use std::io::Write as _;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use handover::{Filed, KeeperOrder};
 use jail::{Cgroup, Granted, IdMap, Jailed, Plan, Rooted, Site, Streams, Survey, Weaken};
-use policy::{Report, Wall};
+use policy::{Report, Timeout, Wall};
 
 use crate::clean::CGROUPS_FILE;
 use crate::error::KeeperError;
@@ -62,6 +63,8 @@ pub(crate) struct Sandbox {
     pub(crate) supervisor: Supervisor,
     /// Where what outlives its processes is, if anything does.
     pub(crate) kept: Option<PathBuf>,
+    /// How long it may live.
+    pub(crate) lifetime: Option<Duration>,
 }
 
 impl Sandbox {
@@ -123,7 +126,10 @@ impl Sandbox {
             Ok((root, supervisor))
         });
         match started {
-            Ok((root, supervisor)) => Ok(Self { plan, root, jailed, supervisor, kept: order.kept.clone() }),
+            Ok((root, supervisor)) => {
+                let (kept, lifetime) = (order.kept.clone(), order.spec.life.lifetime.map(Timeout::duration));
+                Ok(Self { plan, root, jailed, supervisor, kept, lifetime })
+            }
             Err(error) => {
                 // What the builder has to say, if anything, came first.
                 let said = jailed.is_decided().then(|| jailed.outcome(None).err()).flatten();

@@ -67,10 +67,11 @@ impl Supervisor {
             Forked::Child([keeper, channel, listener, client, audit]) => {
                 // The parent's socket is closed already, and its number may be another's.
                 std::mem::forget(socket);
-                let (uid, stay) = (plan.ids().supervisor_id(), order.stay);
+                let (uid, stay, life) = (plan.ids().supervisor_id(), order.stay, order.spec.life);
                 std::process::exit(supervise(Bequest {
                     uid,
                     stay,
+                    life,
                     head,
                     events,
                     audit,

@@ -2,9 +2,10 @@
 
 use std::os::unix::net::UnixStream;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use handover::{Answer, KeeperEvent, Plea, Reason, State, Status, now_ms};
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use crate::clean::Remains;
@@ -12,15 +13,18 @@ use crate::error::KeeperError;
 use crate::sandbox::{Sandbox, remove_cgroup};
 use crate::supervisor::Supervisor;
 
+/// How long past its life time a sandbox may take to end by itself.
+const OVERTIME: Duration = Duration::from_secs(20);
+
 /// Watches until the sandbox is over, then ends everything inside and removes the cgroups. The supervisor is given
 /// back: it still says its last words.
 pub(crate) fn watch(
     mut sandbox: Sandbox,
     engine: &UnixStream,
     remains: &Remains,
-) -> (Result<(), KeeperError>, Supervisor) {
+) -> (Result<Reason, KeeperError>, Supervisor) {
     let watched = wait_for_walls(&mut sandbox, engine).and_then(|()| serve(&mut sandbox));
-    let Sandbox { plan, root, jailed, supervisor, kept } = sandbox;
+    let Sandbox { plan, root, jailed, supervisor, kept, .. } = sandbox;
     supervisor.dismiss();
     if let Some(cgroup) = plan.cgroup() {
         cgroup.thaw();
@@ -32,9 +36,11 @@ pub(crate) fn watch(
     }
     jailed.reap();
     remove_cgroup(&plan);
-    let watched = watched.and_then(|end| match kept {
-        Some(kept) => end.write(&kept),
-        None => Ok(()),
+    let watched = watched.and_then(|end| {
+        if let Some(kept) = kept {
+            end.write(&kept)?;
+        }
+        Ok(end.reason)
     });
     // The keeper is about to end; taking the plan apart would only take time.
     std::mem::forget((plan, root));
@@ -92,13 +98,17 @@ fn record(kept: &Path, state: State) -> Result<(), KeeperError> {
 /// Until the end is asked for or one of the two has ended.
 fn serve(sandbox: &mut Sandbox) -> Result<End, KeeperError> {
     let mut kills = 0;
+    // The supervisor ends it in time and with good grace; one that does not is not asked again.
+    let deadline = sandbox.lifetime.and_then(|lifetime| Instant::now().checked_add(lifetime + OVERTIME));
     loop {
         let mut descriptors = [
             PollFd::from_borrowed_fd(sandbox.jailed.pidfd(), PollFlags::IN),
             PollFd::from_borrowed_fd(sandbox.supervisor.pidfd(), PollFlags::IN),
             PollFd::from_borrowed_fd(sandbox.supervisor.socket(), PollFlags::IN),
         ];
-        wait(&mut descriptors)?;
+        if wait_until(&mut descriptors, deadline)? == Waited::InVain {
+            return Ok(End::new(Reason::Expired));
+        }
         let asked = !descriptors[2].revents().is_empty();
         let ended = descriptors[..2].iter().any(|descriptor| !descriptor.revents().is_empty());
         if ended && !asked {
@@ -107,6 +117,8 @@ fn serve(sandbox: &mut Sandbox) -> Result<End, KeeperError> {
         match sandbox.supervisor.plea() {
             Plea::Lost => return Ok(End::new(Reason::Killed)),
             Plea::End => return Ok(End::new(Reason::Stopped)),
+            Plea::Expired => return Ok(End::new(Reason::Expired)),
+            Plea::Idle => return Ok(End::new(Reason::Idle)),
             Plea::Exited(code) => return Ok(End { reason: Reason::Exited, code: Some(code) }),
             Plea::OutOfMemory => {
                 let now = sandbox.plan.cgroup().map_or(0, jail::Cgroup::out_of_memory_kills);
@@ -121,9 +133,23 @@ fn serve(sandbox: &mut Sandbox) -> Result<End, KeeperError> {
 }
 
 fn wait(descriptors: &mut [PollFd<'_>]) -> Result<(), KeeperError> {
+    wait_until(descriptors, None).map(drop)
+}
+
+/// Whether something came, or only time went by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Waited {
+    Came,
+    InVain,
+}
+
+fn wait_until(descriptors: &mut [PollFd<'_>], deadline: Option<Instant>) -> Result<Waited, KeeperError> {
     loop {
-        match poll(descriptors, None) {
-            Ok(_) => return Ok(()),
+        let rest = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let rest = rest.and_then(|rest| Timespec::try_from(rest).ok());
+        match poll(descriptors, rest.as_ref()) {
+            Ok(0) => return Ok(Waited::InVain),
+            Ok(_) => return Ok(Waited::Came),
             Err(Errno::INTR) => {}
             Err(errno) => return Err(KeeperError::Watch(errno.into())),
         }

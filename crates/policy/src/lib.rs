@@ -5,6 +5,7 @@
 
 mod environment;
 mod id;
+mod life;
 mod limits;
 mod mount;
 mod path;
@@ -16,6 +17,7 @@ mod user;
 
 pub use environment::{EnvironmentError, Variable, parse_environment_file};
 pub use id::{IdError, SandboxId, SandboxName};
+pub use life::Life;
 pub use limits::{Cpus, CpusError, Limits, Pids, PidsError};
 pub use mount::{Access, Mount, MountError, forbidden_source, forbidden_target};
 pub use path::{PathError, SandboxPath};

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Limits, Mount, SandboxId, SandboxName, SandboxPath, User, Variable};
+use crate::{Life, Limits, Mount, SandboxId, SandboxName, SandboxPath, User, Variable};
 
 /// The whole of what a sandbox shall be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,6 +33,9 @@ pub struct SandboxSpec {
     pub limits: Limits,
     /// Whether user namespaces may be made inside.
     pub nesting: Nesting,
+    /// When it is ended although nobody has asked for it.
+    #[serde(default)]
+    pub life: Life,
 }
 
 /// What builds the walls.
@@ -111,6 +114,7 @@ mod tests {
             mounts in proptest::collection::vec(any_mount(), 0..4),
             variables in proptest::collection::vec(("[A-Z_][A-Z0-9_]{0,8}", "[^\0]{0,20}"), 0..4),
             uid in 1u32..65535, memory in 1u64..1 << 50, pids in 4u32..4_000_000, milli in 10u32..4_000_000,
+            lifetime in proptest::option::of(1u64..365 * 24 * 3600),
         ) -> SandboxSpec {
             SandboxSpec {
                 id: SandboxId::from_random(id),
@@ -130,6 +134,10 @@ mod tests {
                     disk: Size::gibibytes(1),
                 },
                 nesting: if nested { Nesting::Open } else { Nesting::Closed },
+                life: Life {
+                    lifetime: lifetime.map(|seconds| seconds.to_string().parse().unwrap()),
+                    idle_timeout: None,
+                },
             }
         }
     }

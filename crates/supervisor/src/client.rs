@@ -2,15 +2,18 @@
 
 use std::io;
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use audit::TerminalChange;
 use tokio::sync::watch;
 use wire::{
-    Ask, Channel, Connection, Event, Execs, Failed, Incoming, LaneError, Pause, Request, Side, Step, VERSION,
+    Ask, Channel, Connection, Event, Execs, Failed, Incoming, LaneError, Pause, Request, Side, Step, Stop,
+    VERSION,
 };
 
 use crate::files;
+use crate::idle::{User, Users};
 use crate::jobs::{Jobs, StartError};
 use crate::keeper::Keeper;
 use crate::record::Record;
@@ -23,6 +26,10 @@ pub(crate) struct House {
     pub(crate) keeper: Keeper,
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) record: Arc<Record>,
+    /// Who uses the sandbox.
+    pub(crate) users: Users,
+    /// What stands still is not idle.
+    paused: Mutex<Option<User>>,
     /// Whether a client has asked for the end.
     stopped: watch::Sender<bool>,
 }
@@ -30,8 +37,26 @@ pub(crate) struct House {
 impl House {
     pub(crate) fn new(init: Connection, keeper: Keeper, record: Record) -> Arc<Self> {
         let record = Arc::new(record);
-        let jobs = Arc::new(Jobs::new(Arc::clone(&record)));
-        Arc::new(Self { init, keeper, jobs, record, stopped: watch::channel(false).0 })
+        let users = Users::default();
+        let jobs = Arc::new(Jobs::new(Arc::clone(&record), users.clone()));
+        let (paused, stopped) = (Mutex::default(), watch::channel(false).0);
+        Arc::new(Self { init, keeper, jobs, record, users, paused, stopped })
+    }
+
+    fn set_paused(&self, paused: bool) {
+        // A value is put in place of another under this lock, and nothing else, so poison is ignored.
+        *self.paused.lock().unwrap_or_else(PoisonError::into_inner) = paused.then(|| self.users.add());
+    }
+
+    /// Tells every process inside to end, gives them their time, and no more than that. What stands still would not
+    /// hear it.
+    pub(crate) async fn end_all(&self, grace: Duration) {
+        const ANSWERING: Duration = Duration::from_secs(2);
+        if self.paused.lock().unwrap_or_else(PoisonError::into_inner).is_some() {
+            return;
+        }
+        let stop = Stop { grace_ms: u64::try_from(grace.as_millis()).unwrap_or(u64::MAX) };
+        let _ = tokio::time::timeout(grace + ANSWERING, ask_init(Ask::Stop(stop), &self.init)).await;
     }
 
     /// Resolves when a client has asked for the end and everything inside had its time.
@@ -48,6 +73,7 @@ pub(crate) fn serve(stream: impl Into<OwnedFd>, house: &Arc<House>) -> io::Resul
 }
 
 async fn answer(mut incoming: Incoming, house: Arc<House>) {
+    let _user = house.users.add();
     while let Some(channel) = incoming.next().await {
         let house = Arc::clone(&house);
         tokio::spawn(async move {
@@ -108,7 +134,10 @@ async fn request(mut channel: Channel, house: &Arc<House>) -> Result<(), LaneErr
             None => refuse(&mut channel, ESRCH).await,
         },
         Some(Ask::Pause(pause)) => match house.record.paused(pause.paused) {
-            Ok(()) => hold(pause, &house.init).await,
+            Ok(()) => {
+                house.set_paused(pause.paused);
+                hold(pause, &house.init).await
+            }
             Err(_) => refuse(&mut channel, ENOSPC).await,
         },
         Some(Ask::Limit(limits)) => match house.record.updated(limits) {

@@ -8,6 +8,7 @@ use audit::WriteError;
 use tokio::sync::watch;
 use wire::{Connection, Exec, ExecState, LaneError};
 
+use crate::idle::Users;
 use crate::job::{Job, Listening, Progress};
 use crate::keeper::Keeper;
 use crate::record::Record;
@@ -25,6 +26,7 @@ pub(crate) struct Jobs {
     /// The process that the sandbox ends with, once it has ended.
     last: watch::Sender<Option<Arc<Job>>>,
     record: Arc<Record>,
+    users: Users,
 }
 
 /// Why a process was not asked for.
@@ -51,8 +53,8 @@ impl Table {
 }
 
 impl Jobs {
-    pub(crate) fn new(record: Arc<Record>) -> Self {
-        Self { table: Mutex::default(), last: watch::channel(None).0, record }
+    pub(crate) fn new(record: Arc<Record>, users: Users) -> Self {
+        Self { table: Mutex::default(), last: watch::channel(None).0, record, users }
     }
 
     /// Nothing that could break is ever half done under this lock, so poison is ignored.
@@ -70,7 +72,9 @@ impl Jobs {
         let (job, listening) = self.add(&mut exec, init)?;
         job.ask(exec).await?;
         let (jobs, followed, keeper) = (Arc::clone(self), Arc::clone(&job), keeper.clone());
+        let user = job.terminal().is_none().then(|| self.users.add());
         tokio::spawn(async move {
+            let _user = user;
             followed.listen(listening, &keeper).await;
             jobs.settle(&followed);
         });
@@ -124,6 +128,11 @@ impl Jobs {
     /// All of them, the oldest first.
     pub(crate) fn states(&self) -> Vec<ExecState> {
         self.table().jobs.values().map(|job| job.state()).collect()
+    }
+
+    /// How much has ever appeared on terminals that are in use.
+    pub(crate) fn shown(&self) -> u64 {
+        self.table().jobs.values().filter(|job| job.terminal().is_some()).map(|job| job.output.end()).sum()
     }
 
     /// Whether the process that the sandbox ends with has been asked for.

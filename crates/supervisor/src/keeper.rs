@@ -50,7 +50,7 @@ impl Keeper {
         }
     }
 
-    async fn plead(&self, plea: Plea) -> bool {
+    pub(crate) async fn plead(&self, plea: Plea) -> bool {
         self.write.lock().await.write_all(plea.bytes().as_slice()).await.is_ok()
     }
 

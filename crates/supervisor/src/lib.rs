@@ -7,6 +7,7 @@
 
 mod client;
 mod files;
+mod idle;
 mod job;
 mod jobs;
 mod keeper;
@@ -20,8 +21,9 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use audit::{StopReason, WriteError, Writer};
-use handover::{Bequest, Stay};
+use handover::{Bequest, Plea, Stay};
 use jail::ConfineError;
+use policy::Timeout;
 use tokio::net::UnixListener;
 use wire::Side;
 
@@ -31,6 +33,9 @@ use record::Record;
 
 /// How long the last words may take to reach a client that does not read.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// What processes have, when the sandbox ends by itself, between being told to end and being killed.
+const GRACE: Duration = Duration::from_secs(10);
 
 /// Why the supervisor gave up.
 #[derive(Debug, thiserror::Error)]
@@ -103,6 +108,8 @@ async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
             std::future::pending::<()>().await;
         }
     };
+    let expired = after(bequest.life.lifetime, tokio::time::sleep);
+    let idle = after(bequest.life.idle_timeout, |limit| house.users.none_for(limit, &house.jobs));
     tokio::select! {
         () = keeper.gone() => {}
         _ = house.init.closed() => {
@@ -123,6 +130,8 @@ async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
             house.record.stopped(StopReason::Asked, None);
             keeper.end().await;
         }
+        () = expired => end_by_itself(&house, audit::Limit::Time, StopReason::Time, Plea::Expired).await,
+        () = idle => end_by_itself(&house, audit::Limit::Idle, StopReason::Idle, Plea::Idle).await,
         () = accept => {}
     }
     // What has been said to the first client must arrive, whoever ended first.
@@ -130,6 +139,22 @@ async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
     let _ = tokio::time::timeout(LAST_WORDS, first.closed()).await;
     keeper.end().await;
     Ok(())
+}
+
+/// What happens after so long; never, where there is no limit.
+async fn after<F: Future<Output = ()>>(limit: Option<Timeout>, happening: impl FnOnce(Duration) -> F) {
+    match limit {
+        Some(limit) => happening(limit.duration()).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// Ends the sandbox although nobody has asked for it, as well as if somebody had.
+async fn end_by_itself(house: &House, limit: audit::Limit, reason: StopReason, plea: Plea) {
+    house.record.limit(limit);
+    house.end_all(GRACE).await;
+    house.record.stopped(reason, None);
+    house.keeper.plead(plea).await;
 }
 
 fn async_stream(stream: impl Into<OwnedFd>) -> Result<tokio::net::UnixStream, SupervisorError> {

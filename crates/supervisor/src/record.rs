@@ -59,7 +59,7 @@ impl Record {
             out_of_memory: exited.out_of_memory,
         });
         if exited.out_of_memory {
-            self.try_put(&Event::Limit { which: audit::Limit::Memory });
+            self.limit(audit::Limit::Memory);
         }
     }
 
@@ -74,6 +74,11 @@ impl Record {
 
     pub(crate) fn terminal(&self, name: &str, what: TerminalChange) {
         self.try_put(&Event::Terminal { name: Text::new(name), what });
+    }
+
+    /// A limit was reached.
+    pub(crate) fn limit(&self, which: audit::Limit) {
+        self.try_put(&Event::Limit { which });
     }
 
     /// Everything is about to stand still, or goes on.

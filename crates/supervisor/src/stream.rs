@@ -96,6 +96,11 @@ impl Stream {
         Viewer { stream: Arc::clone(self), id, offset }
     }
 
+    /// How much was ever written.
+    pub(crate) fn end(&self) -> u64 {
+        self.state().log.end()
+    }
+
     /// What it holds.
     pub(crate) fn size(&self) -> usize {
         self.state().log.len()

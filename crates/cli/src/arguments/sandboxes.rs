@@ -102,7 +102,8 @@ JSON:
     \"id\", \"name\": text or null,
     \"state\": \"starting\" | \"running\" | \"paused\" | \"created\" | \"stopped\" | \"damaged\",
     \"created\": milliseconds since 1970, \"since\": the same or null,
-    \"reason\": \"exited\" | \"stopped\" | \"killed\" or null, \"code\": an exit code or null,
+    \"reason\": \"exited\" | \"stopped\" | \"expired\" | \"idle\" | \"killed\" or null,
+    \"code\": an exit code or null,
     \"kept\": whether `stop` leaves anything, \"problem\": text or null
   }]
   Names are stable; later versions may add fields.")]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use handover::{KeeperEvent, Problem, Stay};
 use policy::{
-    Backend, Isolation, Limits, Nesting, PathError, Report, Root, SandboxSpec, Tools, User, Workspace,
+    Backend, Isolation, Life, Limits, Nesting, PathError, Report, Root, SandboxSpec, Tools, User, Workspace,
 };
 use wire::{Ask, Event, ExecEvent, Request, Side, VERSION};
 
@@ -82,6 +82,7 @@ fn spec(engine: &Engine) -> Result<SandboxSpec, Problem> {
         user: User::AGENT,
         limits: Limits::default(),
         nesting: Nesting::Closed,
+        life: Life::default(),
     })
 }
 
@@ -107,10 +108,10 @@ async fn follow(mut events: Events) -> Result<Report, Problem> {
         match event {
             KeeperEvent::Ready { report, .. } => outcome = Ok(report),
             KeeperEvent::Failed(problem) => outcome = Err(problem),
-            KeeperEvent::Ended { leftover: Some(leftover) } => {
+            KeeperEvent::Ended { leftover: Some(leftover), .. } => {
                 outcome = Err(problem("something of the sandbox is left behind", leftover));
             }
-            KeeperEvent::Ended { leftover: None } => {}
+            KeeperEvent::Ended { leftover: None, .. } => {}
         }
     }
     events.wait();
