@@ -47,6 +47,15 @@ pub enum ReadError {
     /// The end of a log, from which it would have to go on, is neither a record nor the beginning of one.
     #[error("the end of {0} is not a record")]
     NoHead(PathBuf),
+    /// Whoever wrote it last has not ended.
+    #[error("another process still writes {0}")]
+    Busy(PathBuf),
+    /// The newest part has room.
+    #[error("{0} is not full")]
+    NotFull(PathBuf),
+    /// There are as many parts as a log may have.
+    #[error("the log of {0} is full")]
+    Full(PathBuf),
 }
 
 /// Why a record could not be written.
@@ -79,6 +88,9 @@ pub enum WriteError {
         /// What the file has.
         found: u64,
     },
+    /// The log cannot be gone on with.
+    #[error("the log cannot be gone on with")]
+    Log(#[source] ReadError),
     /// The descriptor cannot be asked about or made durable.
     #[error("the descriptor of the log failed")]
     Descriptor(#[source] io::Error),

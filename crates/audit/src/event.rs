@@ -125,6 +125,13 @@ pub enum Event {
     Torn(Torn),
 }
 
+impl Event {
+    /// Whether nothing can happen after it until the sandbox is started again.
+    pub(crate) const fn is_end(&self) -> bool {
+        matches!(self, Self::Stopped { .. } | Self::Lost { .. } | Self::Removed)
+    }
+}
+
 /// Bytes that a write left behind which was cut off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Torn {
@@ -217,7 +224,7 @@ words! {
         Pids "pids",
         /// Bytes on disk.
         Disk "disk",
-        /// Time since the start.
+        /// Time since the start, of a process or of the sandbox.
         Time "time",
         /// Time without use.
         Idle "idle",

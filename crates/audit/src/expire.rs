@@ -1,5 +1,6 @@
 //! Removes the logs of sandboxes that are gone, once they are old enough. Never anything else in the directory.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
@@ -22,27 +23,34 @@ pub fn expire(
     alive: impl Fn(&str) -> bool,
 ) -> Result<Vec<SandboxId>, ReadError> {
     let directory = Directory::open(directory)?;
-    let mut ids: Vec<_> = directory.parts()?.into_iter().map(|(id, _)| id).collect();
-    ids.sort();
-    ids.dedup();
-    let is_due = |id: &SandboxId| {
-        !alive(id.as_str()) && newest(&directory, id).is_ok_and(|newest| newest < older_than)
+    // One listing for all: what is looked at once a day may be thousands of logs.
+    let mut logs: BTreeMap<SandboxId, Vec<Part>> = BTreeMap::new();
+    for (id, part) in directory.parts()? {
+        logs.entry(id).or_default().push(part);
+    }
+    let is_due = |(id, parts): &(SandboxId, Vec<Part>)| {
+        !alive(id.as_str()) && is_older(&directory, id, parts, older_than).unwrap_or(false)
     };
-    let due = ids.into_iter().filter(is_due);
+    let due = logs.into_iter().filter(is_due).map(|(id, _)| id);
     Ok(due.filter(|id| remove(&directory, id).is_ok()).collect())
 }
 
-/// When a log was last written.
-fn newest(directory: &Directory, id: &SandboxId) -> Result<SystemTime, ReadError> {
-    let mut newest = UNIX_EPOCH;
-    for number in directory.numbers(id)? {
-        newest = newest.max(directory.part(id, Part::Numbered(number))?.map_or(UNIX_EPOCH, modified));
+/// Whether a log was last written before then. Most are too young by their files and not read at all.
+fn is_older(
+    directory: &Directory,
+    id: &SandboxId,
+    parts: &[Part],
+    than: SystemTime,
+) -> Result<bool, ReadError> {
+    for part in parts {
+        if directory.part(id, *part)?.map_or(UNIX_EPOCH, modified) >= than {
+            return Ok(false);
+        }
     }
-    newest = newest.max(directory.part(id, Part::Newest)?.map_or(UNIX_EPOCH, modified));
     // A log that is broken gets old all the same.
-    let claimed = recover(directory, id).ok().and_then(|(_, time)| time).map(SystemTime::from);
+    let claimed = recover(directory, id).ok().and_then(|end| end.time).map(SystemTime::from);
     let believed = claimed.filter(|claimed| *claimed <= SystemTime::now());
-    Ok(believed.map_or(newest, |believed| newest.max(believed)))
+    Ok(believed.is_none_or(|believed| believed < than))
 }
 
 fn modified(file: File) -> SystemTime {

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::parts::{Directory, io_failed, is_same};
 use crate::record::{Whole, is_begun};
-use crate::{Hash, Part, RECORD_LIMIT, ReadError, Time, Torn};
+use crate::{Event, Hash, Part, RECORD_LIMIT, ReadError, Time, Torn};
 
 /// How much of a part's end is looked at: the last record and what was torn after it, more than once.
 const WINDOW: u64 = 4 * RECORD_LIMIT as u64;
@@ -40,11 +40,21 @@ pub enum Ending {
     Torn(Torn),
 }
 
+/// What the end of a log tells.
+pub(crate) struct Recovered {
+    pub(crate) head: Head,
+    /// When the last record says that it was written.
+    pub(crate) time: Option<Time>,
+    /// Whether the last record is the end of a sandbox, or of its time.
+    pub(crate) has_end: bool,
+}
+
 /// The last record of a log.
 struct Last {
     seq: u64,
     hash: Hash,
     time: Time,
+    is_end: bool,
 }
 
 /// The end of one part.
@@ -62,18 +72,18 @@ impl Head {
     /// Reads the head of a sandbox's log; one that is not there yet has not begun. Refused where the end cannot be
     /// what a write that was cut off has left: going on would hide that somebody changed it.
     pub fn read(directory: &Path, id: &SandboxId) -> Result<Self, ReadError> {
-        Ok(recover(&Directory::open(directory)?, id)?.0)
+        Ok(recover(&Directory::open(directory)?, id)?.head)
     }
 }
 
-/// The head, and when the last record says that it was written.
-pub(crate) fn recover(directory: &Directory, id: &SandboxId) -> Result<(Head, Option<Time>), ReadError> {
+/// Looks at the end of a log.
+pub(crate) fn recover(directory: &Directory, id: &SandboxId) -> Result<Recovered, ReadError> {
     let path = |part: Part| directory.path_of(&part.file_name(id));
     let mut numbers = directory.numbers(id)?;
     let Some(newest) = directory.part(id, Part::Newest)? else {
         let nothing = numbers.is_empty();
         return if nothing {
-            Ok((Head::START, None))
+            Ok(Recovered { head: Head::START, time: None, has_end: false })
         } else {
             Err(ReadError::MissingPart(path(Part::Newest)))
         };
@@ -98,9 +108,9 @@ pub(crate) fn recover(directory: &Directory, id: &SandboxId) -> Result<(Head, Op
             return Err(ReadError::NoHead(path(part)));
         }
     }
-    let Last { seq, hash, time } = match tail.last {
+    let Last { seq, hash, time, is_end } = match tail.last {
         Some(last) => last,
-        None => Last { seq: 0, hash: Hash::ZERO, time: Time::from(std::time::UNIX_EPOCH) },
+        None => Last { seq: 0, hash: Hash::ZERO, time: Time::from(std::time::UNIX_EPOCH), is_end: false },
     };
     let mut pieces: Vec<&[u8]> = tail.after.split(|byte| *byte == b'\n').collect();
     pieces.pop();
@@ -114,7 +124,9 @@ pub(crate) fn recover(directory: &Directory, id: &SandboxId) -> Result<(Head, Op
         (true, false) if is_in_newest => Ending::NoNewline,
         (true, false) | (false, _) => Ending::Torn(torn),
     };
-    Ok((Head { seq, hash, length, ending }, (seq > 0).then_some(time)))
+    // What was torn after an end was the beginning of more.
+    let has_end = is_end && tail.after.is_empty();
+    Ok(Recovered { head: Head { seq, hash, length, ending }, time: (seq > 0).then_some(time), has_end })
 }
 
 impl Tail {
@@ -149,5 +161,7 @@ impl Tail {
 fn last(line: &[u8]) -> Option<Last> {
     let whole = Whole::parse(line)?;
     let (seq, hash, time) = (whole.envelope.seq, whole.envelope.hash, whole.envelope.time);
-    whole.is_intact().then_some(Last { seq, hash, time })
+    let event = serde_json::from_str::<Event>(whole.envelope.event.get());
+    let is_end = event.is_ok_and(|event| event.is_end());
+    whole.is_intact().then_some(Last { seq, hash, time, is_end })
 }

@@ -1,8 +1,8 @@
 //! The audit log: what happened in a sandbox, on record, hash-chained.
 //!
 //! Written by the supervisor, which is confined and has nothing but a descriptor that appends ([`Writer`]); read by
-//! the owner's side ([`verify()`], [`records()`], [`follow()`]), which also makes the files ([`open()`], [`begin_part()`]) and
-//! removes them ([`expire()`]). Readers treat all of it as hostile: whoever wrote it may have been taken over. Bounded
+//! the owner's side ([`verify()`], [`records()`], [`follow()`]), which also makes the files ([`take_turn()`],
+//! [`next_part()`]), says what a writer that was killed could not ([`conclude()`]) and removes them ([`expire()`]). Readers treat all of it as hostile: whoever wrote it may have been taken over. Bounded
 //! in memory, never a path, inert when shown.
 //!
 //! A log is `<id>.jsonl` and, once that was full, `<id>.1.jsonl`, `<id>.2.jsonl` and so on, the oldest first. A line
@@ -21,6 +21,7 @@ mod record;
 mod records;
 mod text;
 mod time;
+mod turn;
 mod verify;
 mod walk;
 mod writer;
@@ -39,5 +40,6 @@ pub use record::{RECORD_LIMIT, Record, Recorded};
 pub use records::{Follow, Records, follow, records};
 pub use text::{TEXT_LIMIT, Text, TextError};
 pub use time::{Time, TimeError};
+pub use turn::{PARTS_LIMIT, Turn, conclude, next_part, take_turn};
 pub use verify::{Broken, Flaw, Verified, verify};
 pub use writer::{PART_LIMIT, Writer};

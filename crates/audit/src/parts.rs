@@ -170,7 +170,7 @@ pub fn open(directory: &Path, id: &SandboxId) -> Result<OwnedFd, ReadError> {
 
 /// Begins a new part, for [`Writer::go_on`](crate::Writer::go_on): the newest one gets the next number, and an empty
 /// one takes its name. Where the newest is still empty there is nothing to begin, and it is opened once more. To be
-/// called by one process at a time: the sandbox's keeper.
+/// called by one process at a time: the sandbox's keeper, by [`next_part`](crate::next_part()).
 pub fn begin_part(directory: &Path, id: &SandboxId) -> Result<OwnedFd, ReadError> {
     let held = Directory::open(directory)?;
     let newest = Part::Newest.file_name(id);

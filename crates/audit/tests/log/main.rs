@@ -7,4 +7,5 @@ mod expiry;
 mod harness;
 mod reading;
 mod tampering;
+mod turns;
 mod writing;
