@@ -79,10 +79,8 @@ impl Head {
 /// Looks at the end of a log.
 pub(crate) fn recover(directory: &Directory, id: &SandboxId) -> Result<Recovered, ReadError> {
     let path = |part: Part| directory.path_of(&part.file_name(id));
-    let mut numbers = directory.numbers(id)?;
     let Some(newest) = directory.part(id, Part::Newest)? else {
-        let nothing = numbers.is_empty();
-        return if nothing {
+        return if directory.part(id, Part::Numbered(1))?.is_none() {
             Ok(Recovered { head: Head::START, time: None, has_end: false })
         } else {
             Err(ReadError::MissingPart(path(Part::Newest)))
@@ -92,6 +90,9 @@ pub(crate) fn recover(directory: &Directory, id: &SandboxId) -> Result<Recovered
     let length = newest.metadata().map_err(failed)?.len();
     let mut tail = Tail::read(&newest, &path(Part::Newest))?;
     let mut is_in_newest = true;
+    // Looked for one by one where there can be any: listing all logs takes as long as there are many.
+    let is_first = tail.last.is_some() || directory.part(id, Part::Numbered(1))?.is_none();
+    let mut numbers = if is_first { Vec::new() } else { directory.numbers(id)? };
     // A part that has just begun has no record, or the beginning of one; the head is in the part before.
     while tail.last.is_none()
         && let Some(number) = numbers.pop()

@@ -18,6 +18,7 @@ const SIGPIPE: u8 = 13;
 pub(crate) const SIGHUP: u8 = 1;
 const ENOENT: i32 = 2;
 const E2BIG: i32 = 7;
+const EFBIG: i32 = 27;
 const ENOSPC: i32 = 28;
 
 /// The code of a command that a signal ended, as shells have it.
@@ -96,6 +97,11 @@ pub(crate) fn not_started(failed: Failed, program: &OsStr, spec: &SandboxSpec) -
             Failure::new(format!("'{program}' was not started: there is no room for its record"))
                 .cause(cause)
                 .hint("nothing runs unrecorded: make room on the disk of the state directory")
+        }
+        Ok(Step::Request) if failed.errno == EFBIG => {
+            Failure::new(format!("'{program}' was not started: the record of its sandbox is full"))
+                .cause("a record holds 1 GiB, and nothing runs unrecorded")
+                .hint("`agentbox cp` still works; go on in a new sandbox")
         }
         Ok(Step::Workdir) => Failure::new(format!("cannot start in '{}'", spec.workdir))
             .cause(cause)

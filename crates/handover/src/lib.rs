@@ -2,14 +2,17 @@
 //! to the supervisor, and what either may say back. Each list is closed and fits on one screen.
 //!
 //! Orders travel from the trusted side to the less trusted one. The only way back from the exposed side is a
-//! [`Plea`]: a byte or two, so that the keeper parses nothing that hostile bytes could have shaped.
+//! [`Plea`]: a byte or two, so that the keeper parses nothing that hostile bytes could have shaped. An
+//! [`Answer`] is as short.
 
+mod answer;
 mod message;
 mod order;
 mod plea;
 mod status;
 
+pub use answer::{Answer, Reached};
 pub use message::{HandoverError, receive, send};
 pub use order::{Bequest, KeeperEvent, KeeperOrder, Problem, Stay};
-pub use plea::{Answer, Plea};
+pub use plea::Plea;
 pub use status::{Filed, Reason, SPEC_FILE, STATE_VERSION, STATUS_FILE, State, Status, now_ms};

@@ -1,5 +1,5 @@
-//! What the supervisor may ask of its keeper, and what it hears back. A byte or two each way: there is nothing to
-//! parse, and what is not on the list ends the sandbox.
+//! What the supervisor may ask of its keeper; [`Answer`](crate::Answer) is what it hears back. A byte or two: there is
+//! nothing to parse, and what is not on the list ends the sandbox.
 
 use std::io::{self, Read};
 
@@ -16,8 +16,10 @@ pub enum Plea {
     Expired,
     /// End the sandbox, as nobody has used it for long enough.
     Idle,
-    /// Whether the memory limit has killed anything since the last such question.
-    OutOfMemory,
+    /// Which limits were reached since the last such question.
+    Limits,
+    /// The next part of the record, as the last is full.
+    Part,
 }
 
 impl Plea {
@@ -30,7 +32,8 @@ impl Plea {
             Self::Exited(code) => vec![b'X', code],
             Self::Expired => vec![b'T'],
             Self::Idle => vec![b'I'],
-            Self::OutOfMemory => vec![b'M'],
+            Self::Limits => vec![b'M'],
+            Self::Part => vec![b'P'],
         }
     }
 
@@ -43,35 +46,14 @@ impl Plea {
             b'L' => Some(Self::Lost),
             b'T' => Some(Self::Expired),
             b'I' => Some(Self::Idle),
-            b'M' => Some(Self::OutOfMemory),
+            b'M' => Some(Self::Limits),
+            b'P' => Some(Self::Part),
             b'X' => {
                 socket.read_exact(&mut byte)?;
                 Some(Self::Exited(byte[0]))
             }
             _ => None,
         })
-    }
-}
-
-/// One byte back, to [`Plea::OutOfMemory`] alone.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(u8)]
-pub enum Answer {
-    /// It has.
-    Yes = b'y',
-    /// It has not.
-    No = b'n',
-}
-
-impl Answer {
-    /// Reads a byte.
-    #[must_use]
-    pub const fn from_byte(byte: u8) -> Option<Self> {
-        match byte {
-            b'y' => Some(Self::Yes),
-            b'n' => Some(Self::No),
-            _ => None,
-        }
     }
 }
 
@@ -82,7 +64,7 @@ mod tests {
     #[test]
     fn pleas_survive_their_bytes_and_nothing_else_is_one() {
         let ends = [Plea::End, Plea::Lost, Plea::Exited(0), Plea::Exited(255), Plea::Expired, Plea::Idle];
-        for plea in ends.into_iter().chain([Plea::OutOfMemory]) {
+        for plea in ends.into_iter().chain([Plea::Limits, Plea::Part]) {
             assert_eq!(Plea::read(plea.bytes().as_slice()).unwrap(), Some(plea));
         }
         assert_eq!(Plea::read(&b"Q"[..]).unwrap(), None);

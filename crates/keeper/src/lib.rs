@@ -6,6 +6,8 @@
 
 mod clean;
 mod error;
+mod limits;
+mod record;
 mod sandbox;
 mod supervisor;
 mod watch;
@@ -60,10 +62,7 @@ fn keep(engine: &UnixStream, supervise: Supervise) -> Result<(), KeeperError> {
     };
     let mut remains = Remains::new(order.runtime.clone(), lock);
     let (told, supervisor) = match Sandbox::start(&order, &survey, begun, client, supervise) {
-        Ok(sandbox) => {
-            let (watched, supervisor) = watch::watch(sandbox, engine, &remains);
-            (watched, Some(supervisor))
-        }
+        Ok(sandbox) => watch::watch(sandbox, engine, &remains),
         Err(error) => (Err(error), None),
     };
     let leftover = remains.remove().err().map(|error| error.to_string());

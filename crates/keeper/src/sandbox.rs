@@ -14,6 +14,7 @@ use policy::{Report, Timeout, Wall};
 
 use crate::clean::CGROUPS_FILE;
 use crate::error::KeeperError;
+use crate::record::Record;
 use crate::supervisor::{Supervise, Supervisor};
 
 /// A builder on its way, and the channel to what it will become.
@@ -61,6 +62,7 @@ pub(crate) struct Sandbox {
     pub(crate) root: Rooted,
     pub(crate) jailed: Jailed,
     pub(crate) supervisor: Supervisor,
+    pub(crate) record: Record,
     /// Where what outlives its processes is, if anything does.
     pub(crate) kept: Option<PathBuf>,
     /// How long it may live.
@@ -127,8 +129,9 @@ impl Sandbox {
         });
         match started {
             Ok((root, supervisor)) => {
-                let (kept, lifetime) = (order.kept.clone(), order.spec.life.lifetime.map(Timeout::duration));
-                Ok(Self { plan, root, jailed, supervisor, kept, lifetime })
+                let (record, kept) = (Record::of(order), order.kept.clone());
+                let lifetime = order.spec.life.lifetime.map(Timeout::duration);
+                Ok(Self { plan, root, jailed, supervisor, record, kept, lifetime })
             }
             Err(error) => {
                 // What the builder has to say, if anything, came first.

@@ -1,38 +1,24 @@
 //! The supervisor as the keeper sees it: a child process, and one byte at a time from it.
 
-use std::io::{self, Write as _};
+use std::io;
 use std::net::Shutdown;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::time::Duration;
 
-use audit::{Event, Head};
 use handover::{Answer, Bequest, KeeperOrder, Plea};
 use jail::{Forked, Plan};
-use policy::State;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, pidfd_send_signal, waitpid};
 
 use crate::error::KeeperError;
+use crate::record::{Begun, Record};
 
 /// How long the supervisor may take to end by itself.
 const LAST_WORDS: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
 
-/// How long the rest of a plea may take.
+/// How long the rest of a plea may take, and the taking of an answer.
 const HALF_A_WORD: Duration = Duration::from_secs(1);
-
-/// What is on record of a start: the first time also what the sandbox is.
-fn first_events(order: &KeeperOrder, plan: &Plan, head: &Head) -> Vec<Event> {
-    let walls = |state| {
-        let lines = plan.report().walls().into_iter().filter(|line| line.state == state);
-        lines.map(|line| line.wall).collect()
-    };
-    let started = Event::Started { missing: walls(State::Missing), weaker: walls(State::Weaker) };
-    let spec = &order.spec;
-    let created = Event::Created { name: spec.name.clone(), backend: spec.backend };
-    let is_new = head.seq == 0;
-    is_new.then_some(created).into_iter().chain([started]).collect()
-}
 
 /// What the supervisor does, as its crate defines it; the keeper knows nothing of it but its exit code: zero, or the
 /// error number of why it gave up.
@@ -53,14 +39,13 @@ impl Supervisor {
         client: OwnedFd,
         supervise: Supervise,
     ) -> Result<Self, KeeperError> {
-        let head = Head::read(&order.audit, &order.spec.id).map_err(KeeperError::Audit)?;
-        let log = audit::open(&order.audit, &order.spec.id).map_err(KeeperError::Audit)?;
-        let events = first_events(order, plan, &head);
+        let Begun { log, head, events } = Record::of(order).begin(order, plan)?;
         let path = order.runtime.join("control.sock");
         let listener = UnixListener::bind(&path).map_err(|source| KeeperError::File { path, source })?;
         let (socket, inner) = UnixStream::pair().map_err(KeeperError::Supervisor)?;
-        // One that says half a word does not hold its keeper up.
+        // One that says half a word, or does not listen, does not hold its keeper up.
         socket.set_read_timeout(Some(HALF_A_WORD)).map_err(KeeperError::Supervisor)?;
+        socket.set_write_timeout(Some(HALF_A_WORD)).map_err(KeeperError::Supervisor)?;
         let kept = [inner.into(), channel.into(), listener.into(), client, log];
         match jail::fork(kept).map_err(KeeperError::Supervisor)? {
             Forked::Parent { pid, pidfd } => Ok(Self { pid, pidfd, socket }),
@@ -109,8 +94,8 @@ impl Supervisor {
         Plea::read(&self.socket).ok().flatten().unwrap_or(Plea::Lost)
     }
 
-    pub(crate) fn answer(&mut self, answer: Answer) -> io::Result<()> {
-        self.socket.write_all(&[answer as u8])
+    pub(crate) fn answer(&self, answer: &Answer) -> io::Result<()> {
+        answer.send(&self.socket)
     }
 
     /// Tells it that the sandbox is over.
@@ -118,13 +103,14 @@ impl Supervisor {
         let _ = self.socket.shutdown(Shutdown::Write);
     }
 
-    /// Lets it finish its last words, for a while, and takes its status away.
-    pub(crate) fn destroy(self) {
+    /// Lets it finish its last words, for a while, and takes its status away: whether somebody had killed it.
+    pub(crate) fn destroy(self) -> bool {
         let mut descriptors = [PollFd::new(&self.pidfd, PollFlags::IN)];
-        let ended = poll(&mut descriptors, Some(&LAST_WORDS));
-        if ended != Ok(1) {
+        let by_itself = poll(&mut descriptors, Some(&LAST_WORDS)) == Ok(1);
+        if !by_itself {
             let _ = pidfd_send_signal(&self.pidfd, Signal::KILL);
         }
-        let _ = waitpid(Some(self.pid), WaitOptions::empty());
+        let status = waitpid(Some(self.pid), WaitOptions::empty()).ok().flatten();
+        by_itself && status.is_some_and(|(_, status)| status.signaled())
     }
 }

@@ -4,12 +4,14 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use audit::{Event, OurProcess, StopReason};
 use handover::{Answer, KeeperEvent, Plea, Reason, State, Status, now_ms};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
 use crate::clean::Remains;
 use crate::error::KeeperError;
+use crate::limits::Counts;
 use crate::sandbox::{Sandbox, remove_cgroup};
 use crate::supervisor::Supervisor;
 
@@ -17,14 +19,14 @@ use crate::supervisor::Supervisor;
 const OVERTIME: Duration = Duration::from_secs(20);
 
 /// Watches until the sandbox is over, then ends everything inside and removes the cgroups. The supervisor is given
-/// back: it still says its last words.
+/// back where it still says its last words.
 pub(crate) fn watch(
     mut sandbox: Sandbox,
     engine: &UnixStream,
     remains: &Remains,
-) -> (Result<Reason, KeeperError>, Supervisor) {
+) -> (Result<Reason, KeeperError>, Option<Supervisor>) {
     let watched = wait_for_walls(&mut sandbox, engine).and_then(|()| serve(&mut sandbox));
-    let Sandbox { plan, root, jailed, supervisor, kept, .. } = sandbox;
+    let Sandbox { plan, root, jailed, supervisor, record, kept, .. } = sandbox;
     supervisor.dismiss();
     if let Some(cgroup) = plan.cgroup() {
         cgroup.thaw();
@@ -36,6 +38,19 @@ pub(crate) fn watch(
     }
     jailed.reap();
     remove_cgroup(&plan);
+    let supervisor = match &watched {
+        Ok(End { reason: Reason::Exited | Reason::Stopped | Reason::Idle, .. }) => Some(supervisor),
+        // It may not have said how it ended. What became of it is on record before anybody hears of the end.
+        Ok(End { reason: Reason::Killed | Reason::Expired, .. }) | Err(_) => {
+            let expired = matches!(watched, Ok(End { reason: Reason::Expired, .. }));
+            let reason = if expired { StopReason::Time } else { StopReason::Failed };
+            let killed = Event::Lost { process: OurProcess::Supervisor };
+            let failed = Event::Stopped { reason, code: None };
+            // What could not be written now is, when the sandbox is started again.
+            let _ = record.conclude(if supervisor.destroy() { &killed } else { &failed });
+            None
+        }
+    };
     let watched = watched.and_then(|end| {
         if let Some(kept) = kept {
             end.write(&kept)?;
@@ -65,7 +80,7 @@ fn wait_for_walls(sandbox: &mut Sandbox, engine: &UnixStream) -> Result<(), Keep
     if let Some(kept) = &sandbox.kept {
         let keeper = std::process::id().cast_signed();
         let (since_ms, report) = (now_ms(), report.clone());
-        record(kept, State::Running { since_ms, keeper, init, supervisor, report })?;
+        file(kept, State::Running { since_ms, keeper, init, supervisor, report })?;
     }
     let covered_sockets = sandbox.root.covered_sockets().to_vec();
     let event = KeeperEvent::Ready { report, covered_sockets, init, supervisor };
@@ -86,18 +101,18 @@ impl End {
     }
 
     fn write(&self, kept: &Path) -> Result<(), KeeperError> {
-        record(kept, State::Stopped { at_ms: now_ms(), reason: self.reason, code: self.code })
+        file(kept, State::Stopped { at_ms: now_ms(), reason: self.reason, code: self.code })
     }
 }
 
-fn record(kept: &Path, state: State) -> Result<(), KeeperError> {
+fn file(kept: &Path, state: State) -> Result<(), KeeperError> {
     let written = Status::new(state).write(kept);
     written.map_err(|source| KeeperError::File { path: kept.to_owned(), source })
 }
 
 /// Until the end is asked for or one of the two has ended.
 fn serve(sandbox: &mut Sandbox) -> Result<End, KeeperError> {
-    let mut kills = 0;
+    let mut counts = Counts::default();
     // The supervisor ends it in time and with good grace; one that does not is not asked again.
     let deadline = sandbox.lifetime.and_then(|lifetime| Instant::now().checked_add(lifetime + OVERTIME));
     loop {
@@ -114,20 +129,17 @@ fn serve(sandbox: &mut Sandbox) -> Result<End, KeeperError> {
         if ended && !asked {
             return Ok(End::new(Reason::Killed));
         }
-        match sandbox.supervisor.plea() {
+        let answer = match sandbox.supervisor.plea() {
             Plea::Lost => return Ok(End::new(Reason::Killed)),
             Plea::End => return Ok(End::new(Reason::Stopped)),
             Plea::Expired => return Ok(End::new(Reason::Expired)),
             Plea::Idle => return Ok(End::new(Reason::Idle)),
             Plea::Exited(code) => return Ok(End { reason: Reason::Exited, code: Some(code) }),
-            Plea::OutOfMemory => {
-                let now = sandbox.plan.cgroup().map_or(0, jail::Cgroup::out_of_memory_kills);
-                let answer = if now > kills { Answer::Yes } else { Answer::No };
-                kills = now;
-                if sandbox.supervisor.answer(answer).is_err() {
-                    return Ok(End::new(Reason::Killed));
-                }
-            }
+            Plea::Limits => Answer::Limits(counts.reached(sandbox.plan.cgroup())),
+            Plea::Part => sandbox.record.next_part(),
+        };
+        if sandbox.supervisor.answer(&answer).is_err() {
+            return Ok(End::new(Reason::Killed));
         }
     }
 }

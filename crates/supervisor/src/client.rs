@@ -5,7 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use audit::TerminalChange;
+use audit::{StopReason, TerminalChange};
 use tokio::sync::watch;
 use wire::{
     Ask, Channel, Connection, Event, Execs, Failed, Incoming, LaneError, Pause, Request, Side, Step, Stop,
@@ -16,7 +16,7 @@ use crate::files;
 use crate::idle::{User, Users};
 use crate::jobs::{Jobs, StartError};
 use crate::keeper::Keeper;
-use crate::record::Record;
+use crate::record::{Record, RecordError};
 use crate::view::{Beginning, send, view};
 
 /// What all clients share.
@@ -59,6 +59,12 @@ impl House {
         let _ = tokio::time::timeout(grace + ANSWERING, ask_init(Ask::Stop(stop), &self.init)).await;
     }
 
+    /// Puts the end on record, and before it what nobody has asked about.
+    pub(crate) async fn conclude(&self, reason: StopReason, code: Option<i32>) {
+        self.record.reached(self.keeper.reached().await);
+        self.record.stopped(reason, code);
+    }
+
     /// Resolves when a client has asked for the end and everything inside had its time.
     pub(crate) async fn stopped(&self) {
         let _ = self.stopped.subscribe().wait_for(|stopped| *stopped).await;
@@ -93,7 +99,9 @@ async fn request(mut channel: Channel, house: &Arc<House>) -> Result<(), LaneErr
                 Err(StartError::Lane(error)) => return Err(error),
                 Err(StartError::NameTaken) => return refuse(&mut channel, EEXIST).await,
                 // Nothing is started of which there is no record.
-                Err(StartError::Record(_)) => return refuse(&mut channel, ENOSPC).await,
+                Err(StartError::Record(RecordError::Over)) => return Err(LaneError::Closed),
+                Err(StartError::Record(RecordError::Full)) => return refuse(&mut channel, EFBIG).await,
+                Err(StartError::Record(RecordError::Write(_))) => return refuse(&mut channel, ENOSPC).await,
             };
             let seen = view(channel, &job, Beginning::Start).await;
             if !job.detached && !job.is_over() {
@@ -153,6 +161,8 @@ async fn request(mut channel: Channel, house: &Arc<House>) -> Result<(), LaneErr
 const ESRCH: i32 = 3;
 /// There is a terminal of that name.
 const EEXIST: i32 = 17;
+/// The record has had all the room that it may have.
+const EFBIG: i32 = 27;
 /// There is no room for its record.
 const ENOSPC: i32 = 28;
 

@@ -13,6 +13,7 @@ use wire::{
 };
 
 use crate::keeper::Keeper;
+use crate::record::Record;
 use crate::stream::Stream;
 
 const SIGKILL: i32 = 9;
@@ -214,7 +215,7 @@ impl Job {
     }
 
     /// Listens to init until the process is over.
-    pub(crate) async fn listen(&self, Listening { channel }: Listening, keeper: &Keeper) {
+    pub(crate) async fn listen(&self, Listening { channel }: Listening, keeper: &Keeper, record: &Record) {
         let Inside { mut happening, output, error, handle } = channel;
         let filling = {
             let (kept_output, kept_error) = (Arc::clone(&self.output), Arc::clone(&self.error));
@@ -228,7 +229,9 @@ impl Job {
                         self.progress.send_replace(Progress::Runs(started.pid));
                     }
                     Some(Event::Failed(failed)) => return Progress::Failed(failed),
-                    Some(Event::Exited(exited)) => return Progress::Exited(with_cause(exited, keeper).await),
+                    Some(Event::Exited(exited)) => {
+                        return Progress::Exited(with_cause(exited, keeper, record).await);
+                    }
                     Some(Event::Detached(_)) | None => {}
                 }
             }
@@ -249,8 +252,14 @@ impl Job {
     }
 }
 
-/// Init does not know why the kernel killed a process; the keeper can see it.
-async fn with_cause(exited: Exited, keeper: &Keeper) -> Exited {
+/// Init does not know why the kernel killed a process, nor what it was refused; the keeper can see it. One that ended well
+/// is not asked about: what was refused meanwhile shows later, or at the end.
+async fn with_cause(exited: Exited, keeper: &Keeper, record: &Record) -> Exited {
+    if exited.code == 0 && exited.signal == 0 {
+        return exited;
+    }
     let killed = exited.signal == SIGKILL || exited.code == 128 + SIGKILL;
-    Exited { out_of_memory: killed && keeper.out_of_memory().await, ..exited }
+    let reached = keeper.reached().await;
+    record.reached(reached);
+    Exited { out_of_memory: killed && reached.memory, ..exited }
 }

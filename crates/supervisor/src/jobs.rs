@@ -4,14 +4,13 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use audit::WriteError;
 use tokio::sync::watch;
 use wire::{Connection, Exec, ExecState, LaneError};
 
 use crate::idle::Users;
 use crate::job::{Job, Listening, Progress};
 use crate::keeper::Keeper;
-use crate::record::Record;
+use crate::record::{Record, RecordError};
 
 /// How many that are over are known.
 const KNOWN: usize = 256;
@@ -25,6 +24,8 @@ pub(crate) struct Jobs {
     table: Mutex<Table>,
     /// The process that the sandbox ends with, once it has ended.
     last: watch::Sender<Option<Arc<Job>>>,
+    /// How many are not over, or their end is not on record yet.
+    going: watch::Sender<usize>,
     record: Arc<Record>,
     users: Users,
 }
@@ -35,7 +36,7 @@ pub(crate) enum StartError {
     #[error(transparent)]
     Lane(#[from] LaneError),
     #[error(transparent)]
-    Record(#[from] WriteError),
+    Record(#[from] RecordError),
     #[error("the name of the terminal is taken")]
     NameTaken,
 }
@@ -54,7 +55,8 @@ impl Table {
 
 impl Jobs {
     pub(crate) fn new(record: Arc<Record>, users: Users) -> Self {
-        Self { table: Mutex::default(), last: watch::channel(None).0, record, users }
+        let (last, going) = (watch::channel(None).0, watch::channel(0).0);
+        Self { table: Mutex::default(), last, going, record, users }
     }
 
     /// Nothing that could break is ever half done under this lock, so poison is ignored.
@@ -72,11 +74,13 @@ impl Jobs {
         let (job, listening) = self.add(&mut exec, init)?;
         job.ask(exec).await?;
         let (jobs, followed, keeper) = (Arc::clone(self), Arc::clone(&job), keeper.clone());
+        self.going.send_modify(|going| *going += 1);
         let user = job.terminal().is_none().then(|| self.users.add());
         tokio::spawn(async move {
             let _user = user;
-            followed.listen(listening, &keeper).await;
+            followed.listen(listening, &keeper, &jobs.record).await;
             jobs.settle(&followed);
+            jobs.going.send_modify(|going| *going -= 1);
         });
         Ok(job)
     }
@@ -138,6 +142,11 @@ impl Jobs {
     /// Whether the process that the sandbox ends with has been asked for.
     pub(crate) fn has_last(&self) -> bool {
         self.table().jobs.values().any(|job| job.last)
+    }
+
+    /// Waits until all are over and on record.
+    pub(crate) async fn settled(&self) {
+        let _ = self.going.subscribe().wait_for(|going| *going == 0).await;
     }
 
     /// Waits for the end of the process that the sandbox ends with.

@@ -1,9 +1,10 @@
-//! The keeper as the supervisor sees it: a socket that takes one byte at a time.
+//! The keeper as the supervisor sees it: a socket that takes a plea at a time, and gives an answer to some.
 
+use std::io;
 use std::sync::Arc;
 
-use handover::{Answer, Plea};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use handover::{Answer, Plea, Reached};
+use tokio::io::{AsyncWriteExt as _, Interest};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Mutex, mpsc, watch};
@@ -54,10 +55,26 @@ impl Keeper {
         self.write.lock().await.write_all(plea.bytes().as_slice()).await.is_ok()
     }
 
-    /// Whether the memory limit has killed anything since the last such question.
-    pub(crate) async fn out_of_memory(&self) -> bool {
+    /// Asks, one question at a time; none where nobody answers any more.
+    async fn ask(&self, plea: Plea) -> Option<Answer> {
         let mut answers = self.answers.lock().await;
-        self.plead(Plea::OutOfMemory).await && answers.recv().await == Some(Answer::Yes)
+        if !self.plead(plea).await {
+            return None;
+        }
+        answers.recv().await
+    }
+
+    /// Which limits were reached since the last such question.
+    pub(crate) async fn reached(&self) -> Reached {
+        match self.ask(Plea::Limits).await {
+            Some(Answer::Limits(reached)) => reached,
+            _ => Reached::default(),
+        }
+    }
+
+    /// The next part of the record, or why there is none.
+    pub(crate) async fn next_part(&self) -> Option<Answer> {
+        self.ask(Plea::Part).await
     }
 }
 
@@ -72,11 +89,13 @@ fn code(exited: Exited) -> u8 {
 }
 
 /// Passes answers on until the keeper is gone; dropping `living` tells that it is.
-async fn listen(mut read: OwnedReadHalf, answered: mpsc::Sender<Answer>, living: watch::Sender<()>) {
-    let mut byte = [0];
-    while let Ok(1) = read.read(&mut byte).await {
-        if let Some(answer) = Answer::from_byte(byte[0]) {
-            let _ = answered.send(answer).await;
+async fn listen(read: OwnedReadHalf, answered: mpsc::Sender<Answer>, living: watch::Sender<()>) {
+    let socket = read.as_ref();
+    loop {
+        match socket.async_io(Interest::READABLE, || Answer::receive(socket)).await {
+            Ok(Some(answer)) => drop(answered.send(answer).await),
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Ok(None) | Err(_) => break,
         }
     }
     drop(living);

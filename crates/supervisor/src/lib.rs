@@ -18,6 +18,7 @@ mod view;
 
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::sync::Arc;
 use std::time::Duration;
 
 use audit::{StopReason, WriteError, Writer};
@@ -89,6 +90,9 @@ async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
 
     let record = Record::begin(Writer::new(bequest.audit, bequest.head)?, &bequest.events, bequest.stay)?;
     let house = House::new(init, keeper.clone(), record);
+    let renewed = Arc::clone(&house);
+    // Beside all else: a question that was dropped halfway would leave its answer to the next one.
+    tokio::spawn(async move { renewed.record.renew(&renewed.keeper).await });
     let first = client::serve(bequest.client, &house)?;
     let accept = async {
         loop {
@@ -113,21 +117,23 @@ async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
     tokio::select! {
         () = keeper.gone() => {}
         _ = house.init.closed() => {
-            house.record.stopped(StopReason::Failed, None);
+            house.conclude(StopReason::Failed, None).await;
             keeper.lost().await;
         }
         job = house.jobs.last_ended() => {
             let exited = job.exited();
-            house.record.stopped(StopReason::Exited, exited.map(|exited| exited.code));
+            house.conclude(StopReason::Exited, exited.map(|exited| exited.code)).await;
             keeper.exited(exited).await;
             let _ = tokio::time::timeout(LAST_WORDS, job.unseen()).await;
         }
         () = house.stopped() => {
-            house.record.stopped(StopReason::Asked, None);
+            // Those that were told to end have; how, is on its way.
+            let _ = tokio::time::timeout(LAST_WORDS, house.jobs.settled()).await;
+            house.conclude(StopReason::Asked, None).await;
             keeper.end().await;
         }
         () = left => {
-            house.record.stopped(StopReason::Asked, None);
+            house.conclude(StopReason::Asked, None).await;
             keeper.end().await;
         }
         () = expired => end_by_itself(&house, audit::Limit::Time, StopReason::Time, Plea::Expired).await,

@@ -66,8 +66,8 @@ impl Legacy {
         self.places.iter().map(|place| place.directory.clone()).collect()
     }
 
-    pub(super) fn memory(&self) -> Option<&Path> {
-        let place = self.places.iter().find(|place| place.controller == Some(Controller::Memory))?;
+    pub(super) fn directory(&self, controller: Controller) -> Option<&Path> {
+        let place = self.places.iter().find(|place| place.controller == Some(controller))?;
         Some(&place.directory)
     }
 

@@ -119,18 +119,23 @@ impl Cgroup {
     /// How many processes inside the kernel has killed for want of memory.
     #[must_use]
     pub fn out_of_memory_kills(&self) -> u64 {
-        let count = |path: PathBuf| {
-            let text = fs::read_to_string(path).unwrap_or_default();
-            let line = text.lines().find_map(|line| line.strip_prefix("oom_kill "))?;
-            line.trim().parse().ok()
-        };
-        let counted = match &self.kind {
-            Kind::Unified(unified) => count(unified.sandbox().join("memory.events")),
+        match &self.kind {
+            Kind::Unified(unified) => count(unified.sandbox().join("memory.events"), "oom_kill "),
             Kind::Legacy(legacy) => {
-                legacy.memory().and_then(|memory| count(memory.join("memory.oom_control")))
+                let memory = legacy.directory(Controller::Memory);
+                memory.map_or(0, |memory| count(memory.join("memory.oom_control"), "oom_kill "))
             }
+        }
+    }
+
+    /// How many processes and threads inside the kernel has refused.
+    #[must_use]
+    pub fn refused_processes(&self) -> u64 {
+        let directory = match &self.kind {
+            Kind::Unified(unified) => Some(unified.sandbox()),
+            Kind::Legacy(legacy) => legacy.directory(Controller::Pids),
         };
-        counted.unwrap_or(0)
+        directory.map_or(0, |directory| count(directory.join("pids.events"), "max "))
     }
 
     /// Lets what is frozen go on, where it could not be killed otherwise.
@@ -147,6 +152,13 @@ impl Cgroup {
             Kind::Legacy(legacy) => remove_directories(&legacy.directories()),
         }
     }
+}
+
+/// A number in a file of the kernel's, by the word before it; zero where it is not told.
+fn count(path: PathBuf, word: &str) -> u64 {
+    let text = fs::read_to_string(path).unwrap_or_default();
+    let number = text.lines().find_map(|line| line.strip_prefix(word)?.trim().parse().ok());
+    number.unwrap_or(0)
 }
 
 /// Whether a directory is one that we have made.

@@ -1,0 +1,67 @@
+//! What is on record of the sandbox, as its keeper sees to it: it opens the log for the supervisor, makes the next part
+//! when one is full, and writes the end where the supervisor could not. It writes only when there is no supervisor.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+use audit::{Event, Head, OurProcess, ReadError, Turn};
+use handover::{Answer, KeeperOrder};
+use jail::Plan;
+use policy::{SandboxId, State};
+
+use crate::error::KeeperError;
+
+/// The log of one sandbox.
+#[derive(Debug)]
+pub(crate) struct Record {
+    directory: PathBuf,
+    id: SandboxId,
+}
+
+/// What a supervisor needs to go on with it.
+#[derive(Debug)]
+pub(crate) struct Begun {
+    pub(crate) log: OwnedFd,
+    pub(crate) head: Head,
+    /// What is on record of this start.
+    pub(crate) events: Vec<Event>,
+}
+
+impl Record {
+    pub(crate) fn of(order: &KeeperOrder) -> Self {
+        Self { directory: order.audit.clone(), id: order.spec.id.clone() }
+    }
+
+    /// Opens the log once nobody else writes it.
+    pub(crate) fn begin(&self, order: &KeeperOrder, plan: &Plan) -> Result<Begun, KeeperError> {
+        let turn = audit::take_turn(&self.directory, &self.id).map_err(KeeperError::Audit)?;
+        let Turn { descriptor: log, head, has_end } = turn;
+        // Nobody was left to say that the last keeper was killed, as when the machine lost its power.
+        let lost = (head.seq > 0 && !has_end).then_some(Event::Lost { process: OurProcess::Keeper });
+        let spec = &order.spec;
+        let created = Event::Created { name: spec.name.clone(), backend: spec.backend };
+        let walls = |state| {
+            let lines = plan.report().walls().into_iter().filter(|line| line.state == state);
+            lines.map(|line| line.wall).collect()
+        };
+        let started = Event::Started { missing: walls(State::Missing), weaker: walls(State::Weaker) };
+        let is_new = head.seq == 0;
+        let events = lost.into_iter().chain(is_new.then_some(created)).chain([started]).collect();
+        Ok(Begun { log, head, events })
+    }
+
+    /// The next part, if it is due. One that cannot be made now may be later: the supervisor goes on in the last.
+    pub(crate) fn next_part(&self) -> Answer {
+        match audit::next_part(&self.directory, &self.id) {
+            Ok(part) => Answer::Part(part),
+            Err(ReadError::Full(_)) => Answer::Full,
+            Err(_) => Answer::NotNow,
+        }
+    }
+
+    /// Writes the end, where there is none, once the supervisor is gone.
+    pub(crate) fn conclude(&self, event: &Event) -> io::Result<()> {
+        audit::conclude(&self.directory, &self.id, event).map(drop).map_err(io::Error::other)
+    }
+}
