@@ -9,18 +9,19 @@ use engine::Engine;
 use crate::arguments::{Audit, Gc};
 use crate::failure::Failure;
 use crate::output::print;
+use crate::record::digits;
 
 /// How long a reader that follows waits before it looks again.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-const DAY: Duration = Duration::from_secs(24 * 60 * 60);
-
 pub(crate) fn audit(arguments: &Audit) -> Result<ExitCode, Failure> {
     let engine = Engine::open()?;
+    // That a keeper was killed is on record before anybody reads it.
+    drop(engine.clean());
     let id = engine.find_record(&arguments.sandbox)?;
     let directory = engine.records();
     if arguments.verify {
-        let expected = arguments.head.as_deref().map(str::parse::<Hash>).transpose();
+        let expected = arguments.head.as_deref().map(|head| digits(head).parse::<Hash>()).transpose();
         let expected = expected.map_err(|error| Failure::new("cannot use --head").cause(error))?;
         let verified = verify(&directory, &id, expected).map_err(|broken| {
             Failure::new(format!("the record of sandbox {id} was changed"))
@@ -53,7 +54,7 @@ fn unreadable(error: ReadError) -> Failure {
 
 pub(crate) fn gc(gc: &Gc) -> Result<ExitCode, Failure> {
     let engine = Engine::open()?;
-    drop(engine.reconcile());
-    let removed = engine.expire_records(DAY * gc.audit_days)?;
+    drop(engine.clean());
+    let removed = engine.expire_records(gc.audit_days)?;
     print(&removed.iter().map(|id| format!("{id}\n")).collect::<String>())
 }

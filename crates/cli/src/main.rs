@@ -14,6 +14,7 @@ mod outcome;
 mod output;
 mod pause;
 mod processes;
+mod record;
 mod run;
 mod sandboxes;
 mod settings;

@@ -13,12 +13,18 @@ use crate::stay::in_runtime;
 
 pub(crate) fn pause(pause: &Pause) -> Result<ExitCode, Failure> {
     let engine = Engine::open()?;
-    each(&engine, &pause.sandboxes, |id| in_runtime(async { Ok(engine.pause(id).await?) }))
+    each(&engine, &pause.sandboxes, |id| {
+        in_runtime(async { Ok(engine.pause(id).await?) })?;
+        print(&format!("{id}\n"))
+    })
 }
 
 pub(crate) fn resume(resume: &Resume) -> Result<ExitCode, Failure> {
     let engine = Engine::open()?;
-    each(&engine, &resume.sandboxes, |id| in_runtime(async { Ok(engine.resume(id).await?) }))
+    each(&engine, &resume.sandboxes, |id| {
+        in_runtime(async { Ok(engine.resume(id).await?) })?;
+        print(&format!("{id}\n"))
+    })
 }
 
 pub(crate) fn update(update: &Update) -> Result<ExitCode, Failure> {

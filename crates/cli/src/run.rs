@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use crate::keys::DetachKeys;
 use crate::outcome::{SIGHUP, exit_code, expired, left, not_started, output_broken, signalled};
 use crate::output::print_report;
+use crate::record;
 use crate::settings::{self, Reporting, Settings};
 use crate::signals::Signals;
 use crate::stay;
@@ -40,6 +41,9 @@ pub(crate) fn run(run: Run, keeper: WaitingKeeper) -> Result<ExitCode, Failure> 
     let code = runtime.block_on(attach(&engine, starting, (&spec, &command), report, keys));
     // A thread may still wait for a key on stdin; nobody needs it any more.
     runtime.shutdown_background();
+    if report == Reporting::Always && !engine.is_running(&spec.id) {
+        record::tell(&engine, &spec.id);
+    }
     code
 }
 

@@ -4,13 +4,14 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use engine::{Engine, EngineError, Entry, Phase, Reason};
+use engine::{Engine, EngineError, Entry, Phase, Reason, Sandbox};
 use policy::SandboxId;
 use serde_json::{Value, json};
 
 use crate::arguments::{Inspect, Ls, Rm, Stop, Wait};
 use crate::failure::{Failure, escape};
 use crate::output::{ago, print};
+use crate::record::{self, Form};
 use crate::stay::in_runtime;
 
 pub(crate) fn ls(ls: &Ls) -> Result<ExitCode, Failure> {
@@ -106,8 +107,10 @@ fn describe(entry: &Entry) -> Value {
 
 pub(crate) fn inspect(inspect: &Inspect) -> Result<ExitCode, Failure> {
     let engine = Engine::open()?;
+    drop(engine.clean());
     let id = engine.find(&inspect.sandbox)?;
     let sandbox = engine.look_at(&id)?;
+    let record = record::describe(&engine, &id);
     let report = match &sandbox.phase {
         Phase::Running { report: Some(report), .. } => json!(engine.with_limits(&sandbox, report.clone())),
         _ => Value::Null,
@@ -116,6 +119,7 @@ pub(crate) fn inspect(inspect: &Inspect) -> Result<ExitCode, Failure> {
     let mut whole = describe(&Entry { id, sandbox: Ok(sandbox) });
     whole["spec"] = spec;
     whole["report"] = report;
+    whole["record"] = record;
     let text =
         serde_json::to_string_pretty(&whole).map_err(|error| Failure::new("cannot print").cause(error))?;
     print(&format!("{text}\n"))
@@ -124,12 +128,12 @@ pub(crate) fn inspect(inspect: &Inspect) -> Result<ExitCode, Failure> {
 pub(crate) fn stop(stop: &Stop) -> Result<ExitCode, Failure> {
     let engine = Engine::open()?;
     let grace = Duration::from_secs(stop.time.into());
-    each(&engine, &stop.sandboxes, |id| end(&engine, id, grace))
+    end_each(&engine, &stop.sandboxes, Form::of(stop.json), |id| end(&engine, id, grace))
 }
 
 pub(crate) fn rm(rm: &Rm) -> Result<ExitCode, Failure> {
     let engine = Engine::open()?;
-    each(&engine, &rm.sandboxes, |id| {
+    end_each(&engine, &rm.sandboxes, Form::of(rm.json), |id| {
         if rm.force && engine.is_running(id) {
             // It has its chance to answer; without an answer it is killed.
             if end(&engine, id, Duration::ZERO).is_err() {
@@ -140,18 +144,33 @@ pub(crate) fn rm(rm: &Rm) -> Result<ExitCode, Failure> {
     })
 }
 
+/// Does something that ends each, and tells how far its record goes.
+fn end_each(
+    engine: &Engine,
+    texts: &[String],
+    form: Form,
+    mut work: impl FnMut(&SandboxId) -> Result<(), Failure>,
+) -> Result<ExitCode, Failure> {
+    each(engine, texts, |id| {
+        work(id)?;
+        if form == Form::Program {
+            return print(&format!("{}\n", json!({"id": id, "record": record::describe(engine, id)})));
+        }
+        print(&format!("{id}\n"))?;
+        record::tell_a_person(engine, id);
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
 /// Does something to each; a failure with one does not spare the others.
 pub(crate) fn each(
     engine: &Engine,
     texts: &[String],
-    mut work: impl FnMut(&SandboxId) -> Result<(), Failure>,
+    mut work: impl FnMut(&SandboxId) -> Result<ExitCode, Failure>,
 ) -> Result<ExitCode, Failure> {
     let mut code = ExitCode::SUCCESS;
     for text in texts {
-        let done = engine.find(text).map_err(Failure::from).and_then(|id| {
-            work(&id)?;
-            print(&format!("{id}\n"))
-        });
+        let done = engine.find(text).map_err(Failure::from).and_then(|id| work(&id));
         if let Err(failure) = done {
             code = failure.print();
         }
@@ -190,11 +209,21 @@ pub(crate) fn wait(wait: &Wait) -> Result<ExitCode, Failure> {
     let id = engine.find(&wait.sandbox)?;
     let kept = engine.look_at(&id)?.kept;
     engine.wait_for_end(&id);
-    if !kept {
-        return Ok(ExitCode::SUCCESS);
+    // A keeper that was killed has said nothing; it is on record before its end is told.
+    drop(engine.clean());
+    let code = match engine.look_at(&id) {
+        Ok(Sandbox { phase: Phase::Stopped { code, .. }, .. }) => code,
+        Ok(_) => None,
+        Err(_) if !kept => None,
+        Err(error) => return Err(error.into()),
+    };
+    if wait.json {
+        let told = json!({"id": id, "code": code, "record": record::describe(&engine, &id)});
+        return print(&format!("{told}\n"));
     }
-    match engine.look_at(&id)?.phase {
-        Phase::Stopped { code: Some(code), .. } => print(&format!("{code}\n")),
-        _ => Ok(ExitCode::SUCCESS),
+    if let Some(code) = code {
+        print(&format!("{code}\n"))?;
     }
+    record::tell_a_person(&engine, &id);
+    Ok(ExitCode::SUCCESS)
 }

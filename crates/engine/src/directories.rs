@@ -60,6 +60,11 @@ impl Directories {
         self.state.join("audit")
     }
 
+    /// The file whose time says when records last expired by themselves.
+    pub(crate) fn expiry_stamp(&self) -> PathBuf {
+        self.state.join("expired")
+    }
+
     /// Makes the state directory, if it is not there.
     pub(crate) fn make_state(&self) -> Result<(), EngineError> {
         if !self.state.exists() {

@@ -1,7 +1,6 @@
 //! Cleans up after keepers that were killed. A sandbox's runtime directory is locked by its keeper as long as
 //! it lives; one whose lock can be taken belongs to nobody.
 
-use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -9,6 +8,8 @@ use std::thread::JoinHandle;
 
 use policy::SandboxId;
 use rustix::fs::{FlockOperation, flock};
+
+use crate::records::keeper_was_killed;
 
 /// Locks a sandbox's runtime directory, if nobody has.
 pub(crate) fn lock(runtime: &Path) -> io::Result<File> {
@@ -24,6 +25,13 @@ pub struct Cleaning {
     thread: Option<JoinHandle<()>>,
 }
 
+impl Cleaning {
+    /// Does something beside other work.
+    pub(crate) fn beside(work: impl FnOnce() + Send + 'static) -> Self {
+        Self { thread: Some(std::thread::spawn(work)) }
+    }
+}
+
 impl Drop for Cleaning {
     fn drop(&mut self) {
         if let Some(thread) = self.thread.take() {
@@ -36,25 +44,37 @@ impl Drop for Cleaning {
 /// that another command has made but not locked yet goes too: that command notices and makes it once more.
 ///
 /// What was killed a moment ago may still be dying, and a command that is about to run does not wait for that.
-pub(crate) fn reconcile(sandboxes: &Path) -> Cleaning {
+pub(crate) fn reconcile(sandboxes: &Path, records: &Path) -> Cleaning {
     let dead = find_dead(sandboxes);
     if dead.is_empty() {
         return Cleaning::default();
     }
-    let clean = move || {
-        for (runtime, _lock) in dead {
+    let records = records.to_owned();
+    Cleaning::beside(move || {
+        for Dead { id, runtime, _lock } in dead {
+            // While there is a directory, somebody comes again who puts it on record.
+            keeper_was_killed(&records, &id);
             let _ = keeper::clean(&runtime);
         }
-    };
-    Cleaning { thread: Some(std::thread::spawn(clean)) }
+    })
 }
 
-/// The runtime directories that nobody has locked, locked now.
-fn find_dead(sandboxes: &Path) -> Vec<(PathBuf, File)> {
+/// A sandbox whose keeper is no more, locked by us now.
+struct Dead {
+    id: SandboxId,
+    runtime: PathBuf,
+    _lock: File,
+}
+
+/// The runtime directories that nobody has locked.
+fn find_dead(sandboxes: &Path) -> Vec<Dead> {
     let Ok(entries) = fs::read_dir(sandboxes) else { return Vec::new() };
-    let is_ours = |name: &OsStr| name.to_str().is_some_and(|name| name.parse::<SandboxId>().is_ok());
-    let ours = entries.flatten().filter(|entry| is_ours(&entry.file_name())).map(|entry| entry.path());
-    ours.filter_map(|runtime| lock(&runtime).ok().map(|lock| (runtime, lock))).collect()
+    let dead = |entry: fs::DirEntry| {
+        let id = entry.file_name().to_str()?.parse().ok()?;
+        let runtime = entry.path();
+        Some(Dead { id, _lock: lock(&runtime).ok()?, runtime })
+    };
+    entries.flatten().filter_map(dead).collect()
 }
 
 #[cfg(test)]
@@ -71,7 +91,8 @@ mod tests {
         let _living = lock(&make("0123456789ab")).unwrap();
         make("ba9876543210");
         make("not-ours");
-        drop(reconcile(root.path()));
+        let records = tempfile::tempdir().unwrap();
+        drop(reconcile(root.path(), records.path()));
         let mut left: Vec<_> = fs::read_dir(root.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
         left.sort();
         assert_eq!(left, ["0123456789ab", "not-ours"]);

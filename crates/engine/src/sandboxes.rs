@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, Instant};
 
 use handover::{Filed, Reason, State, Stay};
 use policy::{Report, SandboxId, SandboxSpec};
@@ -15,7 +15,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::error::EngineError;
 use crate::kept::{self, Kept};
-use crate::reconcile;
+use crate::records;
 use crate::spawn::WaitingKeeper;
 use crate::start::{Engine, Starting};
 
@@ -271,39 +271,15 @@ impl Engine {
         if self.is_running(id) {
             return Err(EngineError::Running(id.to_string()));
         }
-        drop(reconcile::reconcile(&self.directories.sandboxes()));
+        drop(self.clean());
         self.kept(id).remove()?;
-        // What is on record stays, and says so as well as it goes.
-        let log = self.directories.audit();
-        if let Ok(head) = audit::Head::read(&log, id)
-            && head.seq > 0
-            && let Ok(descriptor) = audit::open(&log, id)
-            && let Ok(mut writer) = audit::Writer::new(descriptor, head)
-        {
-            let _ = writer.append(SystemTime::now(), &audit::Event::Removed);
-        }
+        // What is on record stays, and says so.
+        records::removed(&self.directories.audit(), id);
         Ok(())
     }
 
-    /// Whose record is meant: also that of a sandbox that is gone.
-    pub fn find_record(&self, text: &str) -> Result<SandboxId, EngineError> {
-        let gone =
-            |id: &SandboxId| audit::Head::read(&self.directories.audit(), id).is_ok_and(|head| head.seq > 0);
-        match (self.find(text), text.parse::<SandboxId>()) {
-            (Err(EngineError::Unknown(_)), Ok(id)) if gone(&id) => Ok(id),
-            (found, _) => found,
-        }
-    }
-
-    /// Removes what is older than `age` on record of sandboxes that are gone: whose.
-    pub fn expire_records(&self, age: Duration) -> Result<Vec<SandboxId>, EngineError> {
-        let directory = self.directories.audit();
-        let older = SystemTime::now().checked_sub(age).unwrap_or(SystemTime::UNIX_EPOCH);
-        let lives = |id: &str| {
-            // What is no id of ours is nobody's to remove.
-            id.parse().is_ok_and(|id| self.kept(&id).exists() || self.is_running(&id))
-        };
-        audit::expire(&directory, older, lives)
-            .map_err(|error| EngineError::State { path: directory, source: std::io::Error::other(error) })
+    /// Whether there is such a sandbox: kept, or only running.
+    pub(crate) fn is_there(&self, id: &SandboxId) -> bool {
+        self.kept(id).exists() || self.is_running(id)
     }
 }

@@ -13,10 +13,11 @@ use policy::{SandboxId, SandboxSpec};
 use crate::directories::Directories;
 use crate::error::EngineError;
 use crate::reconcile::{self, Cleaning};
+use crate::records::RECORD_DAYS;
 use crate::spawn::{Charge, Commissioned, WaitingKeeper, own_program};
 
 /// What starts sandboxes for one caller.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Engine {
     pub(crate) directories: Directories,
     init: PathBuf,
@@ -51,9 +52,20 @@ impl Engine {
         self.directories.audit()
     }
 
-    /// Removes what killed keepers left behind.
-    pub fn reconcile(&self) -> Cleaning {
-        reconcile::reconcile(&self.directories.sandboxes())
+    /// Removes what killed keepers left behind, and once a day records that are old. For commands that take a while.
+    pub fn reconcile(&self) -> [Cleaning; 2] {
+        let expired = if self.is_expiry_due() {
+            let engine = self.clone();
+            Cleaning::beside(move || drop(engine.expire_records(RECORD_DAYS)))
+        } else {
+            Cleaning::default()
+        };
+        [self.clean(), expired]
+    }
+
+    /// Removes what killed keepers left behind, and puts on record that they were.
+    pub fn clean(&self) -> Cleaning {
+        reconcile::reconcile(&self.directories.sandboxes(), &self.directories.audit())
     }
 
     /// Gives a keeper the order for a sandbox of which nothing outlives its processes, and returns at once; what the

@@ -144,6 +144,9 @@ pub(crate) struct Stop {
     /// Seconds from SIGTERM to SIGKILL
     #[arg(long, short, value_name = "SECONDS", default_value_t = 10)]
     pub(crate) time: u32,
+    /// Print JSON, one object a line: {"id", "record": {"entries", "head"} or null}
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Wait until a sandbox has ended, and print what its command exited with.
@@ -152,6 +155,9 @@ pub(crate) struct Wait {
     /// The sandbox: its id, the beginning of its id, or its name
     #[arg(value_name = "ID")]
     pub(crate) sandbox: String,
+    /// Print JSON: {"id", "code": an exit code or null, "record": {"entries", "head"} or null}
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Print what a process wrote: the last 4 MiB of stdout and of stderr.
@@ -181,12 +187,16 @@ pub(crate) struct Rm {
     /// End those that run
     #[arg(long, short)]
     pub(crate) force: bool,
+    /// Print JSON, one object a line: {"id", "record": {"entries", "head"} or null}
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Print what is on record of a sandbox, also of one that is gone.
 ///
 /// Each record holds the hash of the one before. `--verify` finds what was changed; that the end was cut off shows only
-/// against a head that was kept elsewhere.
+/// against a head that was kept elsewhere: `stop`, `wait` and `rm` tell it at the end, on a terminal and with --json,
+/// `run` with --report.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -203,7 +213,7 @@ pub(crate) struct Audit {
     /// Check the chain and print its head
     #[arg(long, conflicts_with = "follow")]
     pub(crate) verify: bool,
-    /// A head that the chain has to have, as an earlier --verify printed it
+    /// A head that the chain has to have, as it was told before
     #[arg(long, value_name = "HASH", requires = "verify")]
     pub(crate) head: Option<String>,
     /// Print the records as they are, one JSON object a line
@@ -212,9 +222,11 @@ pub(crate) struct Audit {
 }
 
 /// Remove what killed processes left, and old records of sandboxes that are gone.
+///
+/// Other commands do the same by themselves, with records at most once a day.
 #[derive(Debug, Args)]
 pub(crate) struct Gc {
     /// Days that records outlive their sandboxes
-    #[arg(long, value_name = "DAYS", default_value_t = 30)]
+    #[arg(long, value_name = "DAYS", default_value_t = engine::RECORD_DAYS)]
     pub(crate) audit_days: u32,
 }
