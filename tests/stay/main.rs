@@ -4,12 +4,14 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod cycle;
+mod ends;
 mod files;
 mod home;
 mod killed;
 mod life;
 mod logs;
 mod names;
+mod parts;
 mod pause;
 mod record;
 mod state;

@@ -16,9 +16,8 @@ const PATIENCE: Duration = Duration::from_millis(500);
 
 pub(crate) fn audit(arguments: &Audit) -> Result<ExitCode, Failure> {
     let engine = Engine::open()?;
-    // That a keeper was killed is on record before anybody reads it.
-    drop(engine.clean());
     let id = engine.find_record(&arguments.sandbox)?;
+    engine.close_record(&id);
     let directory = engine.records();
     if arguments.verify {
         let expected = arguments.head.as_deref().map(|head| digits(head).parse::<Hash>()).transpose();

@@ -107,8 +107,8 @@ fn describe(entry: &Entry) -> Value {
 
 pub(crate) fn inspect(inspect: &Inspect) -> Result<ExitCode, Failure> {
     let engine = Engine::open()?;
-    drop(engine.clean());
     let id = engine.find(&inspect.sandbox)?;
+    engine.close_record(&id);
     let sandbox = engine.look_at(&id)?;
     let record = record::describe(&engine, &id);
     let report = match &sandbox.phase {
@@ -210,7 +210,7 @@ pub(crate) fn wait(wait: &Wait) -> Result<ExitCode, Failure> {
     let kept = engine.look_at(&id)?.kept;
     engine.wait_for_end(&id);
     // A keeper that was killed has said nothing; it is on record before its end is told.
-    drop(engine.clean());
+    engine.close_record(&id);
     let code = match engine.look_at(&id) {
         Ok(Sandbox { phase: Phase::Stopped { code, .. }, .. }) => code,
         Ok(_) => None,

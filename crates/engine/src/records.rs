@@ -50,6 +50,14 @@ impl Engine {
         }
     }
 
+    /// Sees to it that the record of a sandbox whose keeper was killed says so, before anybody reads it. Whoever cleaned up
+    /// may have been a command with another state directory, which knows nothing of it.
+    pub fn close_record(&self, id: &SandboxId) {
+        if !self.is_running(id) {
+            keeper_was_killed(&self.directories.audit(), id);
+        }
+    }
+
     /// How far the record of a sandbox goes; none where there is none, or none that can be read.
     #[must_use]
     pub fn record_head(&self, id: &SandboxId) -> Option<RecordHead> {
