@@ -126,3 +126,53 @@ callers!(limits_of_a_running_sandbox_change_or_that_is_refused, |caller| {
     home.say(&["update", &id]).assert_code(125);
     home.say(&["update", "nobody", "--pids", "7"]).assert_refused();
 });
+
+/// Waits until it stands still, and says why.
+#[track_caller]
+fn wait_for_pause(home: &Home, id: &str) -> String {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    loop {
+        let entry = home.entry(id);
+        if entry["state"] == "paused" {
+            return entry["problem"].as_str().unwrap_or_default().to_owned();
+        }
+        assert!(Instant::now() < deadline, "{entry}");
+        sleep(Duration::from_millis(50));
+    }
+}
+
+callers!(too_much_on_the_disk_pauses_it, |caller| {
+    let home = Home::new(caller);
+    let id = home.create(&["--disk", "16M"]);
+    home.say(&["exec", "--detach", &id, "--", "sh", "-c", RESTLESS]).assert_success();
+    // What is private has its own limit.
+    assert_ne!(home.say(&["exec", &id, "--", "head", "-c", "20M", "/dev/zero"]).stdout.len(), 0);
+    let full = home.say(&["exec", &id, "--", "sh", "-c", "head -c 20M /dev/zero > /tmp/f"]);
+    assert!(full.stderr().contains("No space left"), "{full:?}");
+    sleep(Duration::from_millis(1500));
+    assert_eq!(home.entry(&id)["state"], "running");
+    home.exec(&id, &["sh", "-c", "head -c 40M /dev/zero > large"]);
+    assert!(wait_for_pause(&home, &id).contains("--disk"));
+    let before = pulse(&home, &id);
+    sleep(Duration::from_millis(300));
+    assert_eq!(pulse(&home, &id), before, "something moves");
+    // The owner lets it go on, and it does until there is a tenth more.
+    home.say(&["resume", &id]).assert_success();
+    wait_for_pulse(&home, &id);
+    sleep(Duration::from_millis(1500));
+    assert_eq!(home.entry(&id)["state"], "running");
+    home.exec(&id, &["sh", "-c", "head -c 40M /dev/zero > larger"]);
+    assert!(wait_for_pause(&home, &id).contains("--disk"));
+    let record = home.say(&["audit", "--json", &id]).assert_success().stdout();
+    assert_eq!(record.matches(r#""kind":"limit","which":"disk""#).count(), 2, "{record}");
+    home.say(&["rm", "--force", &id]).assert_success();
+});
+
+// A tree that cannot be looked into could hold anything.
+callers!(what_cannot_be_watched_pauses_it, |caller| {
+    let home = Home::new(caller);
+    let id = home.create(&[]);
+    home.exec(&id, &["sh", "-c", "d=.; for i in $(seq 300); do mkdir d && cd d; done"]);
+    wait_for_pause(&home, &id);
+    home.say(&["rm", "--force", &id]).assert_success();
+});

@@ -4,7 +4,7 @@ use std::io::{self, Write as _};
 use std::process::ExitCode;
 use std::time::Duration;
 
-use engine::{Engine, EngineError, Entry, Phase, Reason, Sandbox};
+use engine::{Engine, EngineError, Entry, Pause, Phase, Reason, Sandbox};
 use policy::SandboxId;
 use serde_json::{Value, json};
 
@@ -53,7 +53,8 @@ fn cause(error: &EngineError) -> String {
 fn state(phase: &Phase) -> String {
     match phase {
         Phase::Starting => "starting".to_owned(),
-        Phase::Running { paused: true, .. } => "paused".to_owned(),
+        Phase::Running { paused: Some(Pause::DiskFull), .. } => "paused: disk full".to_owned(),
+        Phase::Running { paused: Some(Pause::Asked), .. } => "paused".to_owned(),
         Phase::Running { since_ms: Some(since), .. } => format!("running since {}", ago(*since)),
         Phase::Running { since_ms: None, .. } => "running".to_owned(),
         Phase::Created => "never started".to_owned(),
@@ -87,7 +88,7 @@ fn describe(entry: &Entry) -> Value {
     };
     let (state, since, reason, code) = match &sandbox.phase {
         Phase::Starting => ("starting", None, None, None),
-        Phase::Running { since_ms, paused: true, .. } => ("paused", *since_ms, None, None),
+        Phase::Running { since_ms, paused: Some(_), .. } => ("paused", *since_ms, None, None),
         Phase::Running { since_ms, .. } => ("running", *since_ms, None, None),
         Phase::Created => ("created", None, None, None),
         Phase::Stopped { at_ms, reason, code } => ("stopped", Some(*at_ms), Some(reason), *code),
@@ -101,8 +102,18 @@ fn describe(entry: &Entry) -> Value {
         "reason": reason,
         "code": code,
         "kept": sandbox.kept,
-        "problem": null,
+        "problem": problem(&sandbox.phase),
     })
+}
+
+/// What its owner should know.
+const fn problem(phase: &Phase) -> Option<&'static str> {
+    match phase {
+        Phase::Running { paused: Some(Pause::DiskFull), .. } => {
+            Some("paused: its workspace and outputs hold more than --disk allows")
+        }
+        _ => None,
+    }
 }
 
 pub(crate) fn inspect(inspect: &Inspect) -> Result<ExitCode, Failure> {

@@ -26,7 +26,7 @@ struct Line {
 
 impl Line {
     fn is_paused(&self) -> bool {
-        matches!(self.sandbox.phase, Phase::Running { paused: true, .. })
+        matches!(self.sandbox.phase, Phase::Running { paused: Some(_), .. })
     }
 }
 

@@ -27,6 +27,7 @@ pub use directories::Directories;
 pub use error::EngineError;
 pub use files::{FileError, Files};
 pub use handover::{KeeperEvent, Problem, Reason, Stay};
+pub use pause::Pause;
 pub use processes::{Process, Snapshot};
 pub use reconcile::Cleaning;
 pub use records::{RECORD_DAYS, RecordHead};

@@ -6,16 +6,23 @@ use std::io;
 use std::path::PathBuf;
 
 use jail::{Controller, LivingCgroup};
+use keeper::PAUSED_FILE;
 use policy::{Limits, Report, SandboxId};
-use wire::{Ask, ExecEvent, NewLimits, Pause};
+use wire::{Ask, ExecEvent, NewLimits};
 
 use crate::error::EngineError;
 use crate::kept;
 use crate::sandboxes::Sandbox;
 use crate::start::Engine;
 
-/// The file in a runtime directory that says that everything inside stands still.
-const PAUSED_FILE: &str = "paused";
+/// Why a sandbox stands still.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Pause {
+    /// The owner asked for it.
+    Asked,
+    /// More is on the disk than it may have there.
+    DiskFull,
+}
 
 /// The kernel could not get usage below the new limit.
 const EBUSY: i32 = 16;
@@ -31,6 +38,11 @@ impl Engine {
         self.paused_file(id).exists()
     }
 
+    pub(crate) fn paused(&self, id: &SandboxId) -> Option<Pause> {
+        let why = fs::read_to_string(self.paused_file(id)).ok()?;
+        Some(if why == keeper::DISK_FULL { Pause::DiskFull } else { Pause::Asked })
+    }
+
     pub(crate) fn cgroup(&self, id: &SandboxId) -> Option<LivingCgroup> {
         LivingCgroup::of(&keeper::cgroups(&self.runtime(id)))
     }
@@ -43,7 +55,8 @@ impl Engine {
         let freezer = self.cgroup(id).filter(LivingCgroup::can_freeze);
         let path = self.paused_file(id);
         fs::write(&path, "").map_err(|source| EngineError::File { path, source })?;
-        let mut done = self.tell(id, Ask::Pause(Pause { paused: true, by_signal: freezer.is_none() })).await;
+        let mut done =
+            self.tell(id, Ask::Pause(wire::Pause { paused: true, by_signal: freezer.is_none() })).await;
         if let (Ok(()), Some(freezer)) = (&done, freezer) {
             done = freezer.freeze().map_err(|source| EngineError::Pause { id: id.to_string(), source });
         }
@@ -66,7 +79,7 @@ impl Engine {
             let thawed = freezer.thaw();
             thawed.map_err(|source| EngineError::Pause { id: id.to_string(), source })?;
         }
-        self.tell(id, Ask::Pause(Pause { paused: false, by_signal: freezer.is_none() })).await?;
+        self.tell(id, Ask::Pause(wire::Pause { paused: false, by_signal: freezer.is_none() })).await?;
         let path = self.paused_file(id);
         fs::remove_file(&path).map_err(|source| EngineError::File { path, source })
     }

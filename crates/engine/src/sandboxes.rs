@@ -15,6 +15,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::error::EngineError;
 use crate::kept::{self, Kept};
+use crate::pause::Pause;
 use crate::records;
 use crate::spawn::WaitingKeeper;
 use crate::start::{Engine, Starting};
@@ -46,8 +47,8 @@ pub enum Phase {
         since_ms: Option<u64>,
         /// Each wall.
         report: Option<Report>,
-        /// Whether everything inside stands still.
-        paused: bool,
+        /// Whether everything inside stands still, and why.
+        paused: Option<Pause>,
     },
     /// It has never run.
     Created,
@@ -182,10 +183,10 @@ impl Engine {
         let status = if kept.exists() { kept.status()? } else { None };
         let phase = match (self.is_running(id), status.map(|status| status.state)) {
             (true, Some(State::Running { since_ms, report, .. })) => {
-                Phase::Running { since_ms: Some(since_ms), report: Some(report), paused: self.is_paused(id) }
+                Phase::Running { since_ms: Some(since_ms), report: Some(report), paused: self.paused(id) }
             }
             (true, None) if !kept.exists() => {
-                Phase::Running { since_ms: None, report: None, paused: self.is_paused(id) }
+                Phase::Running { since_ms: None, report: None, paused: self.paused(id) }
             }
             (true, _) => Phase::Starting,
             (false, Some(State::Stopped { at_ms, reason, code })) => Phase::Stopped { at_ms, reason, code },

@@ -1,4 +1,4 @@
-//! What the supervisor hears back from its keeper: one byte, and with one of them a descriptor. Only this direction
+//! What the supervisor hears from its keeper: one byte, and with one of them a descriptor. Only this direction
 //! carries descriptors: the keeper, which has the owner's rights, takes none from the exposed side.
 
 use std::io::{self, IoSlice, IoSliceMut};
@@ -21,6 +21,10 @@ pub enum Answer<Descriptor = OwnedFd> {
     NotNow,
     /// To the same: it has had all the parts that it may have.
     Full,
+    /// Unasked: more is on the disk than may be, and all has been frozen.
+    DiskFrozen,
+    /// Unasked: more is on the disk than may be, and there is no cgroup to be frozen.
+    DiskGoesOn,
 }
 
 /// Which limits were reached since the last such question.
@@ -42,6 +46,8 @@ impl<Descriptor: AsFd> Answer<Descriptor> {
             Self::Part(_) => b'p',
             Self::NotNow => b'n',
             Self::Full => b'f',
+            Self::DiskFrozen => b'd',
+            Self::DiskGoesOn => b'D',
         }
     }
 
@@ -86,6 +92,8 @@ impl Answer {
             (b'p', Some(part)) => Ok(Some(Self::Part(part))),
             (b'n', None) => Ok(Some(Self::NotNow)),
             (b'f', None) => Ok(Some(Self::Full)),
+            (b'd', None) => Ok(Some(Self::DiskFrozen)),
+            (b'D', None) => Ok(Some(Self::DiskGoesOn)),
             _ => Err(io::ErrorKind::InvalidData.into()),
         }
     }
@@ -110,6 +118,10 @@ mod tests {
         assert!(matches!(Answer::receive(&right), Ok(Some(Answer::NotNow))));
         Answer::<OwnedFd>::Full.send(&left).unwrap();
         assert!(matches!(Answer::receive(&right), Ok(Some(Answer::Full))));
+        Answer::<OwnedFd>::DiskFrozen.send(&left).unwrap();
+        assert!(matches!(Answer::receive(&right), Ok(Some(Answer::DiskFrozen))));
+        Answer::<OwnedFd>::DiskGoesOn.send(&left).unwrap();
+        assert!(matches!(Answer::receive(&right), Ok(Some(Answer::DiskGoesOn))));
         // A part without its descriptor is none.
         (&left).write_all(b"p?").unwrap();
         assert!(Answer::receive(&right).is_err() && Answer::receive(&right).is_err());

@@ -70,7 +70,7 @@ impl Plan {
         let Granted { survey, ids, cgroup, mut report } = granted;
         let (spec, ids) = (&*weaken.spec(spec), weaken.ids(ids));
         ids.check_user(spec.user)?;
-        report_walls(&mut report, spec, survey);
+        report_walls(&mut report, spec, site.kept.is_some(), survey);
         refuse_gaps(spec.isolation, &report)?;
         let own_cgroups =
             report.state(Wall::CgroupNamespace) == State::Given && weaken.keeps(Wall::CgroupNamespace);
@@ -179,7 +179,7 @@ fn resource_limits(spec: &SandboxSpec, report: &Report) -> Vec<(u32, u64)> {
 }
 
 /// Adds the walls that every plan has.
-fn report_walls(report: &mut Report, spec: &SandboxSpec, survey: &Survey) {
+fn report_walls(report: &mut Report, spec: &SandboxSpec, is_kept: bool, survey: &Survey) {
     let landlock = survey.landlock;
     for wall in Wall::ALL.iter().filter(|wall| wall.is_never_optional()) {
         report.given(*wall, wall.meaning());
@@ -205,7 +205,16 @@ fn report_walls(report: &mut Report, spec: &SandboxSpec, survey: &Survey) {
         let hint = "raise the limit with `sysctl user.max_cgroup_namespaces=15000`";
         report.missing(Wall::CgroupNamespace, "the machine allows no cgroup namespace", hint);
     }
-    report.given(Wall::DiskLimit, format!("{} for all private directories together", spec.limits.disk));
+    let disk = spec.limits.disk;
+    let private = format!("{disk} for all private directories together");
+    let detail = if is_kept {
+        format!(
+            "{private}; workspace and outputs are on the disk and watched: all is paused when they hold {disk}"
+        )
+    } else {
+        private
+    };
+    report.given(Wall::DiskLimit, detail);
 }
 
 /// Strict isolation starts only with everything.

@@ -9,6 +9,12 @@ use std::path::{Path, PathBuf};
 /// The note of the cgroups, in a sandbox's runtime directory.
 pub(crate) const CGROUPS_FILE: &str = "cgroups";
 
+/// The file in a runtime directory that says that everything inside stands still, and why where its keeper did it.
+pub const PAUSED_FILE: &str = "paused";
+
+/// What is in it when more is on the disk than may be.
+pub const DISK_FULL: &str = "disk";
+
 /// What a sandbox has on the host's file systems, as its keeper holds it.
 pub(crate) struct Remains {
     runtime: PathBuf,

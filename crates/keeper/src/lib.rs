@@ -1,10 +1,11 @@
 //! The keeper: one small process for each sandbox, with the owner's privileges. It takes one order, builds the
 //! walls, waits for the end and cleans up.
 //!
-//! It stands on the owner's side: single-threaded, without async code, and it never reads a byte from inside.
+//! It stands on the owner's side: without async code, single-threaded but for what measures its disk, and it never reads a byte from inside.
 //! All that it hears from the exposed side is one byte at a time ([`handover::Plea`]).
 
 mod clean;
+mod disk;
 mod error;
 mod limits;
 mod record;
@@ -19,7 +20,7 @@ use handover::{Bequest, KeeperEvent, KeeperOrder};
 use jail::{Subordinates, Survey};
 
 use clean::Remains;
-pub use clean::{cgroups, clean};
+pub use clean::{DISK_FULL, PAUSED_FILE, cgroups, clean};
 use error::KeeperError;
 use sandbox::{Begun, Sandbox};
 use supervisor::Supervise;

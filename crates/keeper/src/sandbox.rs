@@ -65,6 +65,10 @@ pub(crate) struct Sandbox {
     pub(crate) record: Record,
     /// Where what outlives its processes is, if anything does.
     pub(crate) kept: Option<PathBuf>,
+    /// Where what is only there while it runs is.
+    pub(crate) runtime: PathBuf,
+    /// What it may have on the host's disk.
+    pub(crate) disk: u64,
     /// How long it may live.
     pub(crate) lifetime: Option<Duration>,
 }
@@ -131,7 +135,8 @@ impl Sandbox {
             Ok((root, supervisor)) => {
                 let (record, kept) = (Record::of(order), order.kept.clone());
                 let lifetime = order.spec.life.lifetime.map(Timeout::duration);
-                Ok(Self { plan, root, jailed, supervisor, record, kept, lifetime })
+                let (runtime, disk) = (order.runtime.clone(), order.spec.limits.disk.as_bytes());
+                Ok(Self { plan, root, jailed, supervisor, record, kept, runtime, disk, lifetime })
             }
             Err(error) => {
                 // What the builder has to say, if anything, came first.

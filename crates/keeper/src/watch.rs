@@ -1,15 +1,18 @@
 //! Waits: for the walls to stand, for a plea, for either process to end. When one ends, the other does.
 
+use std::fs;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use audit::{Event, OurProcess, StopReason};
 use handover::{Answer, KeeperEvent, Plea, Reason, State, Status, now_ms};
+use jail::LivingCgroup;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 
-use crate::clean::Remains;
+use crate::clean::{DISK_FULL, PAUSED_FILE, Remains};
+use crate::disk;
 use crate::error::KeeperError;
 use crate::limits::Counts;
 use crate::sandbox::{Sandbox, remove_cgroup};
@@ -115,19 +118,33 @@ fn serve(sandbox: &mut Sandbox) -> Result<End, KeeperError> {
     let mut counts = Counts::default();
     // The supervisor ends it in time and with good grace; one that does not is not asked again.
     let deadline = sandbox.lifetime.and_then(|lifetime| Instant::now().checked_add(lifetime + OVERTIME));
+    let disk = sandbox.kept.as_ref().map(|kept| {
+        let trees = jail::KEPT.map(|(name, _)| kept.join(name)).to_vec();
+        disk::watch(trees, sandbox.disk).map_err(KeeperError::Watch)
+    });
+    let disk = disk.transpose()?;
     loop {
-        let mut descriptors = [
+        let mut descriptors = vec![
             PollFd::from_borrowed_fd(sandbox.jailed.pidfd(), PollFlags::IN),
             PollFd::from_borrowed_fd(sandbox.supervisor.pidfd(), PollFlags::IN),
             PollFd::from_borrowed_fd(sandbox.supervisor.socket(), PollFlags::IN),
         ];
+        descriptors.extend(disk.as_ref().map(|disk| PollFd::new(disk, PollFlags::IN)));
         if wait_until(&mut descriptors, deadline)? == Waited::InVain {
             return Ok(End::new(Reason::Expired));
         }
+        let too_much = descriptors.get(3).is_some_and(|disk| !disk.revents().is_empty());
         let asked = !descriptors[2].revents().is_empty();
         let ended = descriptors[..2].iter().any(|descriptor| !descriptor.revents().is_empty());
         if ended && !asked {
             return Ok(End::new(Reason::Killed));
+        }
+        if let Some(disk) = disk.as_ref().filter(|_| too_much) {
+            disk::hear(disk);
+            let _ = sandbox.supervisor.answer(&hold(sandbox));
+        }
+        if !asked {
+            continue;
         }
         let answer = match sandbox.supervisor.plea() {
             Plea::Lost => return Ok(End::new(Reason::Killed)),
@@ -141,6 +158,17 @@ fn serve(sandbox: &mut Sandbox) -> Result<End, KeeperError> {
         if sandbox.supervisor.answer(&answer).is_err() {
             return Ok(End::new(Reason::Killed));
         }
+    }
+}
+
+/// Freezes everything, as more is on the disk than may be. Where there is no cgroup for that, the supervisor sees to it.
+fn hold(sandbox: &Sandbox) -> Answer {
+    // Other commands see it there, and one of them lets it go on.
+    let _ = fs::write(sandbox.runtime.join(PAUSED_FILE), DISK_FULL);
+    let cgroup = sandbox.plan.cgroup().and_then(|cgroup| LivingCgroup::of(&cgroup.directories()));
+    match cgroup.filter(LivingCgroup::can_freeze).map(|cgroup| cgroup.freeze()) {
+        Some(Ok(())) => Answer::DiskFrozen,
+        Some(Err(_)) | None => Answer::DiskGoesOn,
     }
 }
 

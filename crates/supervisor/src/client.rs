@@ -48,6 +48,18 @@ impl House {
         *self.paused.lock().unwrap_or_else(PoisonError::into_inner) = paused.then(|| self.users.add());
     }
 
+    /// Lets everything stand still when more is on the disk than may be, until the owner lets it go on.
+    pub(crate) async fn watch_disk(&self) {
+        loop {
+            let by_signal = !self.keeper.disk_is_full().await;
+            self.record.limit(audit::Limit::Disk);
+            // It stands still, whether there is room for that on record or not.
+            let _ = self.record.paused(true);
+            self.set_paused(true);
+            let _ = hold(Pause { paused: true, by_signal }, &self.init).await;
+        }
+    }
+
     /// Tells every process inside to end, gives them their time, and no more than that. What stands still would not
     /// hear it.
     pub(crate) async fn end_all(&self, grace: Duration) {

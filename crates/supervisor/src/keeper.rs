@@ -15,6 +15,8 @@ use wire::Exited;
 pub(crate) struct Keeper {
     write: Arc<Mutex<OwnedWriteHalf>>,
     answers: Arc<Mutex<mpsc::Receiver<Answer>>>,
+    /// What it says unasked.
+    unasked: Arc<Mutex<mpsc::Receiver<Answer>>>,
     alive: watch::Receiver<()>,
 }
 
@@ -22,15 +24,25 @@ impl Keeper {
     pub(crate) fn new(stream: UnixStream) -> Self {
         let (read, write) = stream.into_split();
         let (answered, answers) = mpsc::channel(1);
+        let (told, unasked) = mpsc::channel(1);
         let (living, alive) = watch::channel(());
-        tokio::spawn(listen(read, answered, living));
-        Self { write: Arc::new(Mutex::new(write)), answers: Arc::new(Mutex::new(answers)), alive }
+        tokio::spawn(listen(read, answered, told, living));
+        let (answers, unasked) = (Arc::new(Mutex::new(answers)), Arc::new(Mutex::new(unasked)));
+        Self { write: Arc::new(Mutex::new(write)), answers, unasked, alive }
     }
 
     /// Resolves when the keeper has ended, or told us to.
     pub(crate) async fn gone(&self) {
         let mut alive = self.alive.clone();
         while alive.changed().await.is_ok() {}
+    }
+
+    /// More is on the disk than may be: whether all has been frozen.
+    pub(crate) async fn disk_is_full(&self) -> bool {
+        match self.unasked.lock().await.recv().await {
+            Some(answer) => matches!(answer, Answer::DiskFrozen),
+            None => std::future::pending().await,
+        }
     }
 
     /// Asks for the end of the sandbox.
@@ -89,10 +101,16 @@ fn code(exited: Exited) -> u8 {
 }
 
 /// Passes answers on until the keeper is gone; dropping `living` tells that it is.
-async fn listen(read: OwnedReadHalf, answered: mpsc::Sender<Answer>, living: watch::Sender<()>) {
+async fn listen(
+    read: OwnedReadHalf,
+    answered: mpsc::Sender<Answer>,
+    told: mpsc::Sender<Answer>,
+    living: watch::Sender<()>,
+) {
     let socket = read.as_ref();
     loop {
         match socket.async_io(Interest::READABLE, || Answer::receive(socket)).await {
+            Ok(Some(answer @ (Answer::DiskFrozen | Answer::DiskGoesOn))) => drop(told.send(answer).await),
             Ok(Some(answer)) => drop(answered.send(answer).await),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Ok(None) | Err(_) => break,

@@ -138,6 +138,7 @@ async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
         }
         () = expired => end_by_itself(&house, audit::Limit::Time, StopReason::Time, Plea::Expired).await,
         () = idle => end_by_itself(&house, audit::Limit::Idle, StopReason::Idle, Plea::Idle).await,
+        () = house.watch_disk() => {}
         () = accept => {}
     }
     // What has been said to the first client must arrive, whoever ended first.
@@ -159,7 +160,8 @@ async fn after<F: Future<Output = ()>>(limit: Option<Timeout>, happening: impl F
 async fn end_by_itself(house: &House, limit: audit::Limit, reason: StopReason, plea: Plea) {
     house.record.limit(limit);
     house.end_all(GRACE).await;
-    house.record.stopped(reason, None);
+    let _ = tokio::time::timeout(LAST_WORDS, house.jobs.settled()).await;
+    house.conclude(reason, None).await;
     house.keeper.plead(plea).await;
 }
 

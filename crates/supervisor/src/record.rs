@@ -97,7 +97,7 @@ impl Record {
                 }
                 Some(Answer::Full) => self.state().is_full = true,
                 // The next record brings us here again.
-                Some(Answer::NotNow | Answer::Limits(_)) | None => tokio::time::sleep(LATER).await,
+                Some(_) | None => tokio::time::sleep(LATER).await,
             }
         }
     }
