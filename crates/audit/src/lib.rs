@@ -15,6 +15,7 @@ mod event;
 mod expire;
 mod hash;
 mod head;
+mod hold;
 mod line;
 mod parts;
 mod record;
@@ -33,6 +34,7 @@ pub use event::{
 pub use expire::expire;
 pub use hash::{Hash, HashError};
 pub use head::{Ending, Head};
+pub use hold::hold;
 pub use line::line;
 pub use parts::{Part, begin_part, open};
 pub use record::{RECORD_LIMIT, Record, Recorded};

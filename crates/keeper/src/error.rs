@@ -22,6 +22,8 @@ pub(crate) enum KeeperError {
     Watch(#[source] io::Error),
     #[error("cannot put the sandbox on record")]
     Audit(#[source] audit::ReadError),
+    #[error("another process still writes the record of the sandbox")]
+    Recording(#[source] io::Error),
 }
 
 impl KeeperError {
@@ -35,6 +37,7 @@ impl KeeperError {
             Self::Unconfined(_) => {
                 Some("run `agentbox doctor` to see which wall this machine refuses".to_owned())
             }
+            Self::Recording(_) => Some("try again in a moment".to_owned()),
             Self::Order(_) | Self::Supervisor(_) | Self::Watch(_) => None,
         };
         Problem::new(self, hint)

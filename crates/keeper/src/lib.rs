@@ -13,6 +13,7 @@ mod watch;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
+use failpoint::Point;
 use handover::{Bequest, KeeperEvent, KeeperOrder};
 use jail::{Subordinates, Survey};
 
@@ -58,6 +59,7 @@ fn keep(engine: &UnixStream, supervise: Supervise) -> Result<(), KeeperError> {
             return Err(error.into());
         }
     };
+    failpoint::pass(Point::KeeperOrdered);
     let mut remains = Remains::new(order.runtime.clone(), lock);
     let (told, supervisor) = match Sandbox::start(&order, &survey, begun, client, supervise) {
         Ok(sandbox) => {
@@ -67,12 +69,14 @@ fn keep(engine: &UnixStream, supervise: Supervise) -> Result<(), KeeperError> {
         Err(error) => (Err(error), None),
     };
     let leftover = remains.remove().err().map(|error| error.to_string());
+    failpoint::pass(Point::KeeperRuntimeRemoved);
     let event = match told {
         Ok(()) => KeeperEvent::Ended { leftover },
         Err(error) => KeeperEvent::Failed(error.problem()),
     };
     // Whoever ordered the sandbox may be gone; then nobody wants to know.
     let _ = handover::send(engine, &event, &[]);
+    failpoint::pass(Point::KeeperEndTold);
     // Nothing is left of the sandbox but the two of us.
     if let Some(supervisor) = supervisor {
         supervisor.destroy();

@@ -53,8 +53,10 @@ impl Supervisor {
         client: OwnedFd,
         supervise: Supervise,
     ) -> Result<Self, KeeperError> {
-        let head = Head::read(&order.audit, &order.spec.id).map_err(KeeperError::Audit)?;
+        // In this order: until the last supervisor is gone it may still add to the log.
         let log = audit::open(&order.audit, &order.spec.id).map_err(KeeperError::Audit)?;
+        audit::hold(&log).map_err(KeeperError::Recording)?;
+        let head = Head::read(&order.audit, &order.spec.id).map_err(KeeperError::Audit)?;
         let events = first_events(order, plan, &head);
         let path = order.runtime.join("control.sock");
         let listener = UnixListener::bind(&path).map_err(|source| KeeperError::File { path, source })?;

@@ -3,7 +3,8 @@
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
-use handover::{Answer, KeeperEvent, Plea, Reason, State, Status, now_ms};
+use failpoint::Point;
+use handover::{Answer, KeeperEvent, Plea, Reason, State, Status, UNCLAIMED_FILE, now_ms};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 
@@ -19,20 +20,23 @@ pub(crate) fn watch(
     engine: &UnixStream,
     remains: &Remains,
 ) -> (Result<(), KeeperError>, Supervisor) {
-    let watched = wait_for_walls(&mut sandbox, engine).and_then(|()| serve(&mut sandbox));
+    let watched = wait_for_walls(&mut sandbox, engine).and_then(|()| serve(&mut sandbox, engine));
     let Sandbox { plan, root, jailed, supervisor, kept } = sandbox;
     supervisor.dismiss();
     jailed.kill();
+    failpoint::pass(Point::KeeperInitKilled);
     if plan.cgroup().is_none() {
         // Without a cgroup no note of one is needed any more, and there is time while the kernel takes all down.
         remains.empty();
     }
     jailed.reap();
     remove_cgroup(&plan);
+    failpoint::pass(Point::KeeperCgroupsRemoved);
     let watched = watched.and_then(|end| match kept {
         Some(kept) => end.write(&kept),
         None => Ok(()),
     });
+    failpoint::pass(Point::KeeperEndFiled);
     // The keeper is about to end; taking the plan apart would only take time.
     std::mem::forget((plan, root));
     (watched, supervisor)
@@ -51,17 +55,20 @@ fn wait_for_walls(sandbox: &mut Sandbox, engine: &UnixStream) -> Result<(), Keep
     if supervisor_ended && let Some(error) = sandbox.supervisor.failure() {
         return Err(KeeperError::Unconfined(error));
     }
+    failpoint::pass(Point::KeeperWallsStand);
     let (report, init, supervisor) =
         (sandbox.plan.report().clone(), sandbox.jailed.pid(), sandbox.supervisor.id());
     if let Some(kept) = &sandbox.kept {
         let keeper = std::process::id().cast_signed();
         let (since_ms, report) = (now_ms(), report.clone());
         record(kept, State::Running { since_ms, keeper, init, supervisor, report })?;
+        failpoint::pass(Point::KeeperRunningFiled);
     }
     let covered_sockets = sandbox.root.covered_sockets().to_vec();
     let event = KeeperEvent::Ready { report, covered_sockets, init, supervisor };
     // An engine that is gone does not end the sandbox: its first client decides that.
     let _ = handover::send(engine, &event, &[]);
+    failpoint::pass(Point::KeeperReadyTold);
     Ok(())
 }
 
@@ -86,22 +93,36 @@ fn record(kept: &Path, state: State) -> Result<(), KeeperError> {
     written.map_err(|source| KeeperError::File { path: kept.to_owned(), source })
 }
 
-/// Until the end is asked for or one of the two has ended.
-fn serve(sandbox: &mut Sandbox) -> Result<End, KeeperError> {
+/// Until the end is asked for or one of the two has ended; also until whoever made the sandbox is gone, where nobody
+/// has been told of it by then.
+fn serve(sandbox: &mut Sandbox, engine: &UnixStream) -> Result<End, KeeperError> {
     let mut kills = 0;
+    let unclaimed = sandbox.kept.as_ref().map(|kept| kept.join(UNCLAIMED_FILE));
+    let is_unclaimed = || unclaimed.as_ref().is_some_and(|file| file.exists());
+    let mut watched = if is_unclaimed() { 4 } else { 3 };
     loop {
         let mut descriptors = [
             PollFd::from_borrowed_fd(sandbox.jailed.pidfd(), PollFlags::IN),
             PollFd::from_borrowed_fd(sandbox.supervisor.pidfd(), PollFlags::IN),
             PollFd::from_borrowed_fd(sandbox.supervisor.socket(), PollFlags::IN),
+            PollFd::new(engine, PollFlags::IN),
         ];
-        wait(&mut descriptors)?;
+        wait(&mut descriptors[..watched])?;
+        if !descriptors[3].revents().is_empty() {
+            if is_unclaimed() {
+                return Ok(End::new(Reason::Stopped));
+            }
+            watched = 3;
+            continue;
+        }
         let asked = !descriptors[2].revents().is_empty();
         let ended = descriptors[..2].iter().any(|descriptor| !descriptor.revents().is_empty());
         if ended && !asked {
             return Ok(End::new(Reason::Killed));
         }
-        match sandbox.supervisor.plea() {
+        let plea = sandbox.supervisor.plea();
+        failpoint::pass(Point::KeeperPleaHeard);
+        match plea {
             Plea::Lost => return Ok(End::new(Reason::Killed)),
             Plea::End => return Ok(End::new(Reason::Stopped)),
             Plea::Exited(code) => return Ok(End { reason: Reason::Exited, code: Some(code) }),

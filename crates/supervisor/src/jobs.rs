@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use audit::WriteError;
+use failpoint::Point;
 use tokio::sync::watch;
 use wire::{Connection, Exec, ExecState, LaneError};
 
@@ -68,7 +69,9 @@ impl Jobs {
         keeper: &Keeper,
     ) -> Result<Arc<Job>, StartError> {
         let (job, listening) = self.add(&mut exec, init)?;
+        failpoint::pass(Point::SupervisorExecRecorded);
         job.ask(exec).await?;
+        failpoint::pass(Point::SupervisorExecAsked);
         let (jobs, followed, keeper) = (Arc::clone(self), Arc::clone(&job), keeper.clone());
         tokio::spawn(async move {
             followed.listen(listening, &keeper).await;
@@ -96,7 +99,10 @@ impl Jobs {
 
     fn settle(&self, job: &Arc<Job>) {
         match &*job.progress().borrow() {
-            Progress::Exited(exited) => self.record.exited(job.number, *exited),
+            Progress::Exited(exited) => {
+                self.record.exited(job.number, *exited);
+                failpoint::pass(Point::SupervisorExitRecorded);
+            }
             Progress::Failed(failed) => self.record.failed(job.number, failed),
             Progress::Asked | Progress::Runs(_) | Progress::Lost => {}
         }

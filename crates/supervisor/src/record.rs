@@ -4,6 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 use audit::{Arguments, Event, StopReason, TerminalChange, Text, WriteError, Writer};
+use failpoint::Point;
 use handover::Stay;
 use policy::User;
 use wire::{Exec, Exited, Failed, Step};
@@ -83,5 +84,6 @@ impl Record {
         if self.stay != Stay::WithFirstClient {
             let _ = self.writer().sync();
         }
+        failpoint::pass(Point::SupervisorEndRecorded);
     }
 }

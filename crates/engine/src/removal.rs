@@ -1,0 +1,58 @@
+//! Removes a sandbox that does not run: from the list at once, then what was kept of it, then its lock. Whatever a
+//! removal that was killed has left is removed by the next command.
+
+use std::time::SystemTime;
+
+use failpoint::Point;
+use policy::SandboxId;
+
+use crate::directories::Directories;
+use crate::error::EngineError;
+use crate::kept::Kept;
+use crate::runtime::{self, Runtime};
+
+/// Removes a sandbox, with all that was kept of it.
+pub(crate) fn remove(directories: &Directories, id: &SandboxId) -> Result<(), EngineError> {
+    let runtime = Runtime::take(&directories.sandboxes(), id)?;
+    let removed = remove_locked(directories, id);
+    runtime.discard();
+    removed
+}
+
+/// Removes a new sandbox of which nobody was told and whose maker is gone, unless it still runs.
+pub(crate) fn remove_abandoned(directories: &Directories, id: &SandboxId) -> Result<(), EngineError> {
+    let is_held = || {
+        let held = runtime::lock(&directories.sandboxes().join(id.as_str()));
+        held.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
+    };
+    if is_held() {
+        return Ok(());
+    }
+    let runtime = Runtime::take(&directories.sandboxes(), id)?;
+    let removed = remove_locked(directories, id);
+    runtime.discard();
+    removed
+}
+
+fn remove_locked(directories: &Directories, id: &SandboxId) -> Result<(), EngineError> {
+    failpoint::pass(Point::EngineRemoving);
+    if Kept::of(&directories.kept(), id).remove()? {
+        record(directories, id);
+        failpoint::pass(Point::EngineRemovalRecorded);
+    }
+    Ok(())
+}
+
+/// What is on record stays, and says so as well as it goes.
+fn record(directories: &Directories, id: &SandboxId) {
+    let log = directories.audit();
+    // One that never ran is not on record, and does not come to be by its end.
+    if audit::Head::read(&log, id).is_ok_and(|head| head.seq > 0)
+        && let Ok(descriptor) = audit::open(&log, id)
+        && audit::hold(&descriptor).is_ok()
+        && let Ok(head) = audit::Head::read(&log, id)
+        && let Ok(mut writer) = audit::Writer::new(descriptor, head)
+    {
+        let _ = writer.append(SystemTime::now(), &audit::Event::Removed);
+    }
+}

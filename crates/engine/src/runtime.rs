@@ -1,0 +1,85 @@
+//! The runtime directory of a sandbox, which is its lock: whoever holds it starts, keeps or removes the sandbox, and
+//! nobody else does at that time.
+
+use std::fs::{DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use failpoint::Point;
+use policy::SandboxId;
+use rustix::fs::{FlockOperation, flock};
+
+use crate::error::EngineError;
+
+/// How often a directory that another has locked is tried, with a millisecond in between: whoever only looks at it, or
+/// removes what is dead, is done sooner.
+const TRIES: usize = 100;
+
+/// A runtime directory, new, empty and locked.
+#[derive(Debug)]
+pub(crate) struct Runtime {
+    pub(crate) directory: PathBuf,
+    pub(crate) lock: File,
+}
+
+/// Locks a sandbox's runtime directory, if nobody has. One that was removed after it was opened can be locked, too, and
+/// another may stand in its place by then, which is somebody else's.
+pub(crate) fn lock(runtime: &Path) -> io::Result<File> {
+    let directory = File::open(runtime)?;
+    flock(&directory, FlockOperation::NonBlockingLockExclusive)?;
+    if is_at(&directory, runtime) { Ok(directory) } else { Err(io::ErrorKind::NotFound.into()) }
+}
+
+impl Runtime {
+    /// Makes and locks it. What a dead keeper left there goes first. Between the two, another command may take it for
+    /// a dead one's and remove it; then it is made once more.
+    pub(crate) fn take(sandboxes: &Path, id: &SandboxId) -> Result<Self, EngineError> {
+        let directory = sandboxes.join(id.as_str());
+        let mut failure = io::Error::from(io::ErrorKind::ResourceBusy);
+        for _ in 0..TRIES {
+            let made = match DirBuilder::new().mode(0o700).create(&directory) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => false,
+                made => made.map(|()| true).map_err(|source| unusable(&directory, source))?,
+            };
+            failpoint::pass(Point::EngineRuntimeMade);
+            match lock(&directory) {
+                Ok(lock) if made => {
+                    failpoint::pass(Point::EngineRuntimeLocked);
+                    return Ok(Self { directory, lock });
+                }
+                Ok(_dead) => {
+                    if let Err(error) = keeper::clean(&directory) {
+                        failure = error;
+                    }
+                }
+                Err(error) => failure = error,
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        if failure.kind() == io::ErrorKind::WouldBlock {
+            return Err(EngineError::Running(id.to_string()));
+        }
+        Err(unusable(&directory, failure))
+    }
+
+    /// Removes it, with whatever is there of a sandbox.
+    pub(crate) fn discard(self) {
+        let _ = keeper::clean(&self.directory);
+    }
+}
+
+fn unusable(path: &Path, source: io::Error) -> EngineError {
+    EngineError::File { path: path.to_owned(), source }
+}
+
+/// Whether an open directory is the one that has this path.
+fn is_at(open: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt as _;
+    let number = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
+    match (open.metadata(), path.symlink_metadata()) {
+        (Ok(open), Ok(there)) => number(open) == number(there),
+        _ => false,
+    }
+}
