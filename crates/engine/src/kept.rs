@@ -13,6 +13,7 @@ use policy::SandboxId;
 use rustix::fs::{FlockOperation, flock};
 
 use crate::error::EngineError;
+use crate::runtime;
 
 /// What a directory is called before it is a sandbox's, and after. Neither is an id.
 const MADE: &str = ".new-";
@@ -76,7 +77,7 @@ impl Kept {
 
     /// Whether whoever made it is gone and nobody has been told of it.
     pub(crate) fn is_abandoned(&self) -> bool {
-        lock_by(&self.directory.join(UNCLAIMED_FILE), FlockOperation::NonBlockingLockExclusive).is_ok()
+        runtime::lock(&self.directory.join(UNCLAIMED_FILE)).is_ok()
     }
 
     pub(crate) fn filed(&self) -> Result<Filed, EngineError> {
@@ -108,9 +109,9 @@ impl Kept {
     }
 }
 
-/// A new sandbox of which nobody has been told. It ends when this is dropped, and the next command removes it.
+/// A new sandbox of which nobody has been told. It ends with whoever made it, and the next command removes it.
 #[derive(Debug)]
-#[must_use = "dropped, it ends the sandbox"]
+#[must_use = "a sandbox that is not claimed does not stay"]
 pub struct Unclaimed {
     file: PathBuf,
     _lock: File,
@@ -134,7 +135,7 @@ fn fill(directory: &Path, filed: &Filed) -> io::Result<File> {
     jail::KEPT.iter().try_for_each(|(name, _)| make(&directory.join(name)))?;
     let unclaimed = directory.join(UNCLAIMED_FILE);
     File::create_new(&unclaimed)?;
-    let lock = lock_by(&unclaimed, FlockOperation::NonBlockingLockExclusive)?;
+    let lock = runtime::lock(&unclaimed)?;
     filed.write(directory)?;
     failpoint::pass(Point::EngineSpecWritten);
     Ok(lock)
@@ -160,7 +161,7 @@ pub(crate) fn sweep(all: &Path) {
     let left = |prefix: &str| named(all, prefix).into_iter().map(|name| all.join(name));
     left(GONE).for_each(|path| drop(discard(&path)));
     // What is being made is made under the lock.
-    if let Ok(_lock) = try_lock(all) {
+    if let Ok(_lock) = runtime::lock(all) {
         left(MADE).for_each(|path| drop(discard(&path)));
     }
 }
@@ -188,18 +189,11 @@ fn open_up(directory: &Path) {
 
 /// Nobody else makes or removes a sandbox while this is held.
 pub(crate) fn lock(all: &Path) -> Result<File, EngineError> {
-    let locked = lock_by(all, FlockOperation::LockExclusive);
+    let locked = File::open(all).and_then(|directory| {
+        flock(&directory, FlockOperation::LockExclusive)?;
+        Ok(directory)
+    });
     locked.map_err(|source| EngineError::State { path: all.to_owned(), source })
-}
-
-fn try_lock(all: &Path) -> io::Result<File> {
-    lock_by(all, FlockOperation::NonBlockingLockExclusive)
-}
-
-fn lock_by(path: &Path, how: FlockOperation) -> io::Result<File> {
-    let file = File::open(path)?;
-    flock(&file, how)?;
-    Ok(file)
 }
 
 /// The ids of directories below `all`.

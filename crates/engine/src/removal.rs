@@ -13,10 +13,7 @@ use crate::runtime::{self, Runtime};
 
 /// Removes a sandbox, with all that was kept of it.
 pub(crate) fn remove(directories: &Directories, id: &SandboxId) -> Result<(), EngineError> {
-    let runtime = Runtime::take(&directories.sandboxes(), id)?;
-    let removed = remove_locked(directories, id);
-    runtime.discard();
-    removed
+    locked(directories, id, || remove_locked(directories, id))
 }
 
 /// Removes a new sandbox of which nobody was told and whose maker is gone, unless it still runs.
@@ -28,10 +25,23 @@ pub(crate) fn remove_abandoned(directories: &Directories, id: &SandboxId) -> Res
     if is_held() {
         return Ok(());
     }
+    locked(directories, id, || match Kept::of(&directories.kept(), id).is_abandoned() {
+        true => remove_locked(directories, id),
+        // Another command has removed it.
+        false => Ok(()),
+    })
+}
+
+/// Does something while nobody else starts or removes the sandbox.
+fn locked(
+    directories: &Directories,
+    id: &SandboxId,
+    work: impl FnOnce() -> Result<(), EngineError>,
+) -> Result<(), EngineError> {
     let runtime = Runtime::take(&directories.sandboxes(), id)?;
-    let removed = remove_locked(directories, id);
+    let done = work();
     runtime.discard();
-    removed
+    done
 }
 
 fn remove_locked(directories: &Directories, id: &SandboxId) -> Result<(), EngineError> {

@@ -24,12 +24,12 @@ pub(crate) struct Runtime {
     pub(crate) lock: File,
 }
 
-/// Locks a sandbox's runtime directory, if nobody has. One that was removed after it was opened can be locked, too, and
+/// Locks a file or directory of ours, if nobody has. One that was removed after it was opened can be locked, too, and
 /// another may stand in its place by then, which is somebody else's.
-pub(crate) fn lock(runtime: &Path) -> io::Result<File> {
-    let directory = File::open(runtime)?;
-    flock(&directory, FlockOperation::NonBlockingLockExclusive)?;
-    if is_at(&directory, runtime) { Ok(directory) } else { Err(io::ErrorKind::NotFound.into()) }
+pub(crate) fn lock(path: &Path) -> io::Result<File> {
+    let file = File::open(path)?;
+    flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+    if is_at(&file, path) { Ok(file) } else { Err(io::ErrorKind::NotFound.into()) }
 }
 
 impl Runtime {
@@ -49,11 +49,7 @@ impl Runtime {
                     failpoint::pass(Point::EngineRuntimeLocked);
                     return Ok(Self { directory, lock });
                 }
-                Ok(_dead) => {
-                    if let Err(error) = keeper::clean(&directory) {
-                        failure = error;
-                    }
-                }
+                Ok(_dead) => keeper::clean(&directory).map_err(|source| unusable(&directory, source))?,
                 Err(error) => failure = error,
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -74,7 +70,7 @@ fn unusable(path: &Path, source: io::Error) -> EngineError {
     EngineError::File { path: path.to_owned(), source }
 }
 
-/// Whether an open directory is the one that has this path.
+/// Whether an open file is the one that has this path.
 fn is_at(open: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt as _;
     let number = |metadata: std::fs::Metadata| (metadata.dev(), metadata.ino());
