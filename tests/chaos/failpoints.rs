@@ -1,22 +1,16 @@
 //! Every moment that has a name: the process that comes by is killed there, or finds the disk full.
 
 use std::collections::BTreeSet;
-use std::fs;
 use std::time::{Duration, Instant};
 
 use failpoint::Point;
 use harness::{Caller, callers};
 
+use crate::armed::{Armed, How};
 use crate::place::Place;
 
 /// How long a process may take to come by its point, or to end, once the command that leads there has ended.
 const PATIENCE: Duration = Duration::from_secs(5);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum How {
-    Kill,
-    Fail,
-}
 
 /// What was done when a point was reached.
 struct Struck {
@@ -28,11 +22,7 @@ struct Struck {
 /// Gives one command after the other, in a life that comes by every point, until one is struck.
 #[track_caller]
 fn strike(place: &Place, how: How, point: Point) -> Option<Struck> {
-    let (mark, token) = (place.path("reached"), place.token());
-    fs::write(&mark, "0").unwrap();
-    place.caller.own(&mark);
-    let order = format!("{} {} {}", format!("{how:?}").to_lowercase(), point.name(), mark.display());
-    let is_reached = || fs::read(&mark).unwrap() == b"1";
+    let (armed, token) = (Armed::new(place, how, point), place.token());
     let life: [&[&str]; 7] = [
         &["create", "--name", "box", "--env", &token],
         &["exec", "box", "--", "true"],
@@ -44,16 +34,15 @@ fn strike(place: &Place, how: How, point: Point) -> Option<Struck> {
     ];
     let mut last = None;
     for words in life {
-        let running = place.agentbox().env("AGENTBOX_FAILPOINT", &order).start_words(words);
-        let code = place.finish(running, words).code;
+        let code = place.finish(armed.begin(words), words).code;
         last = Some(Struck { point, command: words[0].to_owned(), code });
-        if is_reached() {
+        if armed.is_reached() {
             return last;
         }
     }
     // Last words are said when the command has ended.
     let deadline = Instant::now() + PATIENCE;
-    while !is_reached() {
+    while !armed.is_reached() {
         if Instant::now() > deadline {
             return None;
         }

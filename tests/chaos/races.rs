@@ -5,9 +5,11 @@ use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use failpoint::Point;
 use harness::{Dice, Finished, callers, is_full};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
+use crate::armed::{Armed, How};
 use crate::place::Place;
 
 fn rounds() -> usize {
@@ -57,6 +59,47 @@ callers!(of_those_who_start_it_one_does, |caller| {
     }
     place.say(&["rm", "--force", "box"]);
     place.assert_nothing_left("starts at once");
+});
+
+callers!(nobody_starts_one_that_is_being_removed, |caller| {
+    let place = Place::weakened(caller);
+    place.create("box");
+    place.say(&["stop", "box"]);
+    for point in [Point::EngineRemoving, Point::EngineUnlisted, Point::EngineRemovalRecorded] {
+        let armed = Armed::new(&place, How::Wait, point);
+        let (words, id) = (["rm", "box"], place.list()[0]["id"].as_str().unwrap().to_owned());
+        let removing = armed.hold_up(&words);
+        let started = place.try_say(&["start", &id]);
+        assert_eq!(started.code, 125, "{}", point.name());
+        armed.let_go();
+        assert_eq!(place.finish(removing, &words).code, 0, "{}", point.name());
+        place.assert_no_orphans(point.name());
+        place.assert_no_strays(std::slice::from_ref(&id), point.name());
+        place.say(&["audit", "--verify", &id]);
+        place.create("box");
+        place.say(&["stop", "box"]);
+    }
+    place.say(&["rm", "box"]);
+    place.assert_nothing_left("removals");
+});
+
+callers!(nobody_removes_one_that_is_being_started, |caller| {
+    let place = Place::weakened(caller);
+    place.create("box");
+    for point in [Point::EngineRuntimeLocked, Point::EngineBooting, Point::EngineOrderSent] {
+        place.say(&["stop", "box"]);
+        let armed = Armed::new(&place, How::Wait, point);
+        let words = ["start", "box"];
+        let starting = armed.hold_up(&words);
+        let removed = place.try_say(&["rm", "box"]);
+        assert_eq!(removed.code, 125, "{}", point.name());
+        assert!(removed.stderr().contains("runs"), "{}", removed.stderr());
+        armed.let_go();
+        assert_eq!(place.finish(starting, &words).code, 0, "{}", point.name());
+        place.say(&["exec", "box", "--", "true"]);
+    }
+    place.say(&["rm", "--force", "box"]);
+    place.assert_nothing_left("starts");
 });
 
 callers!(one_that_is_started_and_removed_at_once_is_there_or_not, |caller| {

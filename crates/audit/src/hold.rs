@@ -23,3 +23,27 @@ pub fn hold(log: impl AsFd) -> std::io::Result<()> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use super::*;
+
+    #[test]
+    fn one_holds_it_and_the_next_waits_for_all_its_copies() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        let first = File::create(&path).unwrap();
+        hold(&first).unwrap();
+        let copy = first.try_clone().unwrap();
+        drop(first);
+        let begun = Instant::now();
+        let next = std::thread::spawn(move || hold(File::open(&path).unwrap()));
+        std::thread::sleep(Duration::from_millis(100));
+        assert!(!next.is_finished());
+        drop(copy);
+        next.join().unwrap().unwrap();
+        assert!(begun.elapsed() >= Duration::from_millis(100));
+    }
+}

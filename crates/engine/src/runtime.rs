@@ -27,7 +27,10 @@ pub(crate) struct Runtime {
 /// Locks a file or directory of ours, if nobody has. One that was removed after it was opened can be locked, too, and
 /// another may stand in its place by then, which is somebody else's.
 pub(crate) fn lock(path: &Path) -> io::Result<File> {
-    let file = File::open(path)?;
+    lock_open(File::open(path)?, path)
+}
+
+fn lock_open(file: File, path: &Path) -> io::Result<File> {
     flock(&file, FlockOperation::NonBlockingLockExclusive)?;
     if is_at(&file, path) { Ok(file) } else { Err(io::ErrorKind::NotFound.into()) }
 }
@@ -77,5 +80,36 @@ fn is_at(open: &File, path: &Path) -> bool {
     match (open.metadata(), path.symlink_metadata()) {
         (Ok(open), Ok(there)) => number(open) == number(there),
         _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_stands_in_the_place_of_a_dead_one_is_not_locked() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("0123456789ab");
+        std::fs::create_dir(&path).unwrap();
+        let dead = || File::open(&path).unwrap();
+        assert!(lock_open(dead(), &path).is_ok());
+        let opened = dead();
+        std::fs::remove_dir(&path).unwrap();
+        std::fs::create_dir(&path).unwrap();
+        assert!(lock_open(opened, &path).is_err());
+    }
+
+    #[test]
+    fn one_takes_it_and_what_was_left_there_goes() {
+        let root = tempfile::tempdir().unwrap();
+        let id: SandboxId = "0123456789ab".parse().unwrap();
+        std::fs::create_dir(root.path().join(id.as_str())).unwrap();
+        std::fs::write(root.path().join(id.as_str()).join("control.sock"), "left").unwrap();
+        let taken = Runtime::take(root.path(), &id).unwrap();
+        assert_eq!(std::fs::read_dir(&taken.directory).unwrap().count(), 0);
+        assert!(matches!(Runtime::take(root.path(), &id), Err(EngineError::Running(_))));
+        taken.discard();
+        Runtime::take(root.path(), &id).unwrap().discard();
     }
 }

@@ -2,19 +2,21 @@
 
 use std::io;
 use std::sync::LazyLock;
+use std::time::Duration;
 
 use rustix::io::Errno;
 
 use crate::Point;
 use crate::sys::Flag;
 
-/// `kill engine.kept-made /a/file/of/one/byte`, or `fail` for the full disk.
+/// `kill engine.kept-made /a/file/of/one/byte`; `fail` for the full disk, `wait` until the byte is a 2.
 pub(crate) const VARIABLE: &str = "AGENTBOX_FAILPOINT";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum How {
     Kill,
     Fail,
+    Wait,
 }
 
 struct Armed {
@@ -32,6 +34,7 @@ fn read() -> Option<Armed> {
     let how = match words.next()? {
         "kill" => How::Kill,
         "fail" => How::Fail,
+        "wait" => How::Wait,
         _ => return None,
     };
     let name = words.next()?;
@@ -49,6 +52,12 @@ pub(crate) fn pass(point: Point) {
         let _ = rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
         // A confined supervisor may signal nobody, itself included.
         std::process::abort();
+    }
+    if let Some(armed) = asked(How::Wait, point) {
+        armed.reached.set();
+        while !armed.reached.is_released() {
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 }
 

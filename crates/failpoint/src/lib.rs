@@ -1,5 +1,5 @@
-//! Moments between two changes of state, each with a name: a test ends the process there, or lets the step fail as if
-//! the disk were full, and looks at what is left.
+//! Moments between two changes of state, each with a name: a test ends the process there, holds it up, or lets the step
+//! fail as if the disk were full, and looks at what is left.
 //!
 //! The shipped program is built without the feature `weaken`: there nothing is asked, no name is in it, and a mark is
 //! no code at all.

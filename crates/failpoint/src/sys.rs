@@ -28,4 +28,9 @@ impl Flag {
     pub(crate) fn set(&self) {
         self.0.store(b'1', Ordering::SeqCst);
     }
+
+    /// Whether whoever reads it has answered.
+    pub(crate) fn is_released(&self) -> bool {
+        self.0.load(Ordering::SeqCst) == b'2'
+    }
 }
