@@ -84,11 +84,9 @@ impl Place {
         }
         let runtime = |id: &str| self.runtime().join(id);
         strays.extend(dead.iter().filter(|id| is_free(&runtime(id))).map(|id| format!("runtime {id}")));
-        let gone: BTreeSet<&String> = dead.iter().filter(|id| !runtime(id).exists()).collect();
-        let of_the_gone = |path: &PathBuf| gone.iter().any(|id| path.to_string_lossy().contains(id.as_str()));
-        strays.extend(
-            cgroups().into_iter().filter(of_the_gone).map(|path| format!("cgroup {}", path.display())),
-        );
+        let is_left =
+            |path: &PathBuf| !self.cgroups_before.contains(path) && !has_runtime(path) && path.exists();
+        strays.extend(cgroups().into_iter().filter(is_left).map(|path| format!("cgroup {}", path.display())));
         strays
     }
 
@@ -123,6 +121,22 @@ impl Place {
 fn has_variable(process: &HostProcess, variable: &str) -> bool {
     let environment = fs::read(process.file("environ")).unwrap_or_default();
     environment.split(|byte| *byte == 0).any(|each| each == variable.as_bytes())
+}
+
+/// Whether a cgroup belongs to a sandbox, of whomever: each has a runtime directory from before it to after it.
+fn has_runtime(cgroup: &Path) -> bool {
+    let name = cgroup.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let below = |directory: &str, rest: &str| {
+        let callers = names(Path::new(directory)).into_iter();
+        callers.map(|caller| Path::new(directory).join(caller).join(rest)).collect::<Vec<_>>()
+    };
+    let everywhere = [
+        vec![PathBuf::from("/run/agentbox/sandboxes")],
+        below("/tmp", "sandboxes"),
+        below("/tmp", "run/agentbox/sandboxes"),
+        below("/run/user", "agentbox/sandboxes"),
+    ];
+    everywhere.iter().flatten().flat_map(|directory| names(directory)).any(|id| name.contains(&id))
 }
 
 /// Whether a process, or one that it comes from, is a keeper that holds the directory of a sandbox.

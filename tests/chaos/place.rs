@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use harness::{Agentbox, Caller, Finished, Running, binaries, copy_program};
+use harness::{Agentbox, Caller, Finished, Running, binaries, cgroups, copy_program};
 use serde_json::Value;
 use tempfile::TempDir;
 
@@ -19,6 +19,8 @@ const CODES: [i32; 4] = [0, 125, 128 + 9, 128 + 15];
 pub(crate) struct Place {
     pub(crate) caller: Caller,
     directory: TempDir,
+    /// Those that others had left when it was made.
+    pub(crate) cgroups_before: Vec<PathBuf>,
 }
 
 impl Place {
@@ -33,7 +35,7 @@ impl Place {
     }
 
     fn with(caller: Caller, program: &Path) -> Self {
-        let place = Self { caller, directory: caller.directory() };
+        let place = Self { caller, directory: caller.directory(), cgroups_before: cgroups() };
         for name in ["agentbox", "agentbox-init"] {
             assert!(copy_program(&program.with_file_name(name), &place.path(name)));
         }
