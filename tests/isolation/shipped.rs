@@ -1,16 +1,20 @@
-//! The shipped program has no switch that turns a wall off.
+//! The shipped program has no switch that turns a wall off, and none that makes it fail.
 
+use failpoint::Point;
 use harness::{Agentbox, Caller, as_caller, binaries, together};
 
-const SWITCH: &[u8] = b"AGENTBOX_WEAKEN";
+const SWITCHES: [&str; 2] = ["AGENTBOX_WEAKEN", "AGENTBOX_FAILPOINT"];
 
 #[test]
 fn no_switch_is_in_the_shipped_program() {
-    let holds_switch =
-        |path| std::fs::read(path).unwrap().windows(SWITCH.len()).any(|window| window == SWITCH);
-    assert!(!holds_switch(binaries().shipped()));
-    assert!(!holds_switch(binaries().shipped().with_file_name("agentbox-init")));
-    assert!(holds_switch(binaries().weakened()), "the weakened build is not what it should be");
+    let shipped = [binaries().shipped(), binaries().shipped().with_file_name("agentbox-init")];
+    let read = |path| String::from_utf8_lossy(&std::fs::read(path).unwrap()).into_owned();
+    let [shipped, init] = shipped.map(read);
+    let weakened = read(binaries().weakened());
+    for word in SWITCHES.into_iter().chain(Point::ALL.iter().map(|point| point.name())) {
+        assert!(!shipped.contains(word) && !init.contains(word), "{word} is in the shipped program");
+        assert!(weakened.contains(word), "the weakened build is not what it should be: it has no {word}");
+    }
 }
 
 #[test]

@@ -6,10 +6,9 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use harness::{Agentbox, HostProcess, callers_alone, host_processes, is_full};
+use harness::{Agentbox, Dice, HostProcess, callers_alone, host_processes, is_full};
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
-use crate::dice::Dice;
 use crate::remains::Remains;
 
 /// A sandbox stands well within this time, so that every moment of its making is hit.

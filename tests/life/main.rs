@@ -4,7 +4,6 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod cycles;
-mod dice;
 mod killed;
 mod reaping;
 mod remains;

@@ -71,7 +71,7 @@ impl LeakCount {
 #[must_use]
 pub fn leaks() -> LeakCount {
     // In this order: what a sandbox had that ends meanwhile is gone once its directory is.
-    let cgroups = cgroups(Path::new("/sys/fs/cgroup"), 0);
+    let cgroups = cgroups();
     let sandboxes: Vec<PathBuf> = runtime_directories().iter().flat_map(|path| entries(path)).collect();
     let (dead, living): (Vec<_>, Vec<_>) = sandboxes.into_iter().partition(|path| is_dead(path));
     let names: BTreeSet<_> =
@@ -169,7 +169,13 @@ fn mounts() -> BTreeSet<String> {
     text.lines().filter(|line| line.contains("agentbox")).map(str::to_owned).collect()
 }
 
-fn cgroups(directory: &Path, depth: usize) -> Vec<PathBuf> {
+/// Every directory `agentbox-*` in any cgroup hierarchy.
+#[must_use]
+pub fn cgroups() -> Vec<PathBuf> {
+    cgroups_below(Path::new("/sys/fs/cgroup"), 0)
+}
+
+fn cgroups_below(directory: &Path, depth: usize) -> Vec<PathBuf> {
     const DEEPEST: usize = 8;
     if depth > DEEPEST {
         return Vec::new();
@@ -179,7 +185,7 @@ fn cgroups(directory: &Path, depth: usize) -> Vec<PathBuf> {
         if path.file_name().is_some_and(|name| name.to_string_lossy().starts_with("agentbox-")) {
             found.push(path.clone());
         }
-        found.extend(cgroups(&path, depth + 1));
+        found.extend(cgroups_below(&path, depth + 1));
     }
     found
 }

@@ -135,10 +135,17 @@ impl Running {
     /// Waits for the end; end-of-file on stdin, if it is still open.
     #[track_caller]
     #[must_use]
-    pub fn finish(mut self) -> Finished {
+    pub fn finish(self) -> Finished {
+        self.finish_within(PATIENCE)
+    }
+
+    /// The same, for a command that must not take longer than that.
+    #[track_caller]
+    #[must_use]
+    pub fn finish_within(mut self, patience: Duration) -> Finished {
         drop(self.stdin.take());
         let pidfd = pidfd_open(Pid::from_child(&self.child), PidfdFlags::empty()).unwrap();
-        let limit = Timespec { tv_sec: PATIENCE.as_secs().cast_signed(), tv_nsec: 0 };
+        let limit = Timespec { tv_sec: patience.as_secs().cast_signed(), tv_nsec: 0 };
         let mut descriptors = [PollFd::from_borrowed_fd(pidfd.as_fd(), PollFlags::IN)];
         let ended = loop {
             match poll(&mut descriptors, Some(&limit)) {

@@ -151,7 +151,7 @@ callers!(too_much_on_the_disk_pauses_it, |caller| {
     assert!(full.stderr().contains("No space left"), "{full:?}");
     sleep(Duration::from_millis(1500));
     assert_eq!(home.entry(&id)["state"], "running");
-    home.exec(&id, &["sh", "-c", "head -c 40M /dev/zero > large"]);
+    home.say(&["exec", "--detach", &id, "--", "sh", "-c", "head -c 40M /dev/zero > large"]).assert_success();
     assert!(wait_for_pause(&home, &id).contains("--disk"));
     let before = pulse(&home, &id);
     sleep(Duration::from_millis(300));
@@ -161,7 +161,7 @@ callers!(too_much_on_the_disk_pauses_it, |caller| {
     wait_for_pulse(&home, &id);
     sleep(Duration::from_millis(1500));
     assert_eq!(home.entry(&id)["state"], "running");
-    home.exec(&id, &["sh", "-c", "head -c 40M /dev/zero > larger"]);
+    home.say(&["exec", "--detach", &id, "--", "sh", "-c", "head -c 40M /dev/zero > larger"]).assert_success();
     assert!(wait_for_pause(&home, &id).contains("--disk"));
     let record = home.say(&["audit", "--json", &id]).assert_success().stdout();
     assert_eq!(record.matches(r#""kind":"limit","which":"disk""#).count(), 2, "{record}");
@@ -172,7 +172,8 @@ callers!(too_much_on_the_disk_pauses_it, |caller| {
 callers!(what_cannot_be_watched_pauses_it, |caller| {
     let home = Home::new(caller);
     let id = home.create(&[]);
-    home.exec(&id, &["sh", "-c", "d=.; for i in $(seq 300); do mkdir d && cd d; done"]);
+    let script = "for i in $(seq 300); do mkdir d && cd d; done";
+    home.say(&["exec", "--detach", &id, "--", "sh", "-c", script]).assert_success();
     wait_for_pause(&home, &id);
     home.say(&["rm", "--force", &id]).assert_success();
 });

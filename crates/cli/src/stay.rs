@@ -2,8 +2,8 @@
 
 use std::process::ExitCode;
 
-use engine::{Asked, Command, Engine, Events, KeeperEvent, Starting, Stay, WaitingKeeper};
-use policy::SandboxSpec;
+use engine::{Asked, Command, Engine, Events, KeeperEvent, Starting, Stay, Unclaimed, WaitingKeeper};
+use policy::{SandboxId, SandboxSpec};
 use wire::{Ask, Event, Exec, ExecEvent, Failed};
 
 use crate::arguments::{Create, Start};
@@ -22,14 +22,33 @@ pub(crate) fn create(create: Create, keeper: WaitingKeeper) -> Result<ExitCode, 
     let id = spec.id.clone();
     let told = serde_json::json!({"id": spec.id, "name": spec.name});
     in_runtime(async {
-        let starting = engine.create(keeper, spec, Stay::UntilEnded)?;
+        let (starting, unclaimed) = engine.create(keeper, spec, Stay::UntilEnded)?;
         // What killed keepers left is cleaned up meanwhile.
         let cleaning = engine.reconcile();
         let ready = until_ready(starting.keeper.listen()?, report).await;
         drop(cleaning);
-        ready.inspect_err(|_| drop(engine.remove(&id)))
-    })?;
-    print(&if json { format!("{told}\n") } else { format!("{id}\n") })
+        let text = if json { format!("{told}\n") } else { format!("{id}\n") };
+        tell(&engine, &id, ready.map(|keeper| (keeper, unclaimed)), &text)
+    })
+}
+
+/// Prints the id of a new sandbox, after which it stays. One of which nobody could be told goes with its keeper, which
+/// ends when it hears no more of us.
+fn tell(
+    engine: &Engine,
+    id: &SandboxId,
+    ready: Result<(Events, Unclaimed), Failure>,
+    text: &str,
+) -> Result<ExitCode, Failure> {
+    let told = ready.and_then(|(_keeper, unclaimed)| {
+        let code = print(text)?;
+        unclaimed.claim()?;
+        Ok(code)
+    });
+    told.inspect_err(|_| {
+        engine.wait_for_end(id);
+        let _ = engine.remove(id);
+    })
 }
 
 pub(crate) fn start(start: &Start) -> Result<ExitCode, Failure> {
@@ -38,7 +57,7 @@ pub(crate) fn start(start: &Start) -> Result<ExitCode, Failure> {
     in_runtime(async {
         drop(engine.reconcile());
         let starting = engine.boot(WaitingKeeper::start()?, &id)?;
-        until_ready(starting.keeper.listen()?, Reporting::Gaps).await
+        until_ready(starting.keeper.listen()?, Reporting::Gaps).await.map(drop)
     })?;
     print(&format!("{id}\n"))
 }
@@ -54,23 +73,20 @@ pub(crate) fn run_detached(
     in_runtime(async {
         let terminal_name = MAIN.to_owned();
         let exec = Exec { detached: true, last: true, terminal_name, ..command.exec(&spec) };
-        let Starting { client, keeper } = engine.create(keeper, spec.clone(), Stay::WithCommand)?;
+        let (starting, unclaimed) = engine.create(keeper, spec.clone(), Stay::WithCommand)?;
+        let Starting { client, keeper } = starting;
         let cleaning = engine.reconcile();
         let started = match until_ready(keeper.listen()?, report).await {
-            Ok(()) => ask_until_started(client, exec).await.map(drop).map_err(|failed| match failed {
-                Some(failed) => not_started(failed, &command.argv[0], &spec),
-                None => Failure::new("the sandbox ended before the command ran"),
-            }),
+            Ok(keeper) => match ask_until_started(client, exec).await {
+                Ok(_) => Ok((keeper, unclaimed)),
+                Err(Some(failed)) => Err(not_started(failed, &command.argv[0], &spec)),
+                Err(None) => Err(Failure::new("the sandbox ended before the command ran")),
+            },
             Err(failure) => Err(failure),
         };
         drop(cleaning);
-        if started.is_err() {
-            engine.wait_for_end(&id);
-            let _ = engine.remove(&id);
-        }
-        started
-    })?;
-    print(&format!("{id}\n"))
+        tell(engine, &id, started, &format!("{id}\n"))
+    })
 }
 
 /// Asks for a process that goes on without us; its number once it runs.
@@ -89,12 +105,12 @@ pub(crate) async fn ask_until_started(
     Err(None)
 }
 
-/// Until the walls stand, or it is known why they do not.
-async fn until_ready(mut events: Events, reporting: Reporting) -> Result<(), Failure> {
+/// Until the walls stand, or it is known why they do not; the keeper goes on telling.
+async fn until_ready(mut events: Events, reporting: Reporting) -> Result<Events, Failure> {
     match events.next().await? {
         Some(KeeperEvent::Ready { report, covered_sockets, .. }) => {
             print_report(&report, &covered_sockets, reporting);
-            Ok(())
+            Ok(events)
         }
         Some(KeeperEvent::Failed(problem)) => {
             events.wait();

@@ -42,6 +42,12 @@ impl Directories {
         Ok(directories)
     }
 
+    /// Given ones.
+    #[cfg(test)]
+    pub(crate) fn at(runtime: &Path, state: &Path) -> Self {
+        Self { runtime: runtime.to_owned(), state: state.to_owned() }
+    }
+
     /// The runtime directories of sandboxes.
     #[must_use]
     pub fn sandboxes(&self) -> PathBuf {

@@ -7,11 +7,17 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
-use handover::{Filed, SPEC_FILE, STATE_VERSION, STATUS_FILE, Status};
+use failpoint::Point;
+use handover::{Filed, SPEC_FILE, STATE_VERSION, STATUS_FILE, Status, UNCLAIMED_FILE};
 use policy::SandboxId;
 use rustix::fs::{FlockOperation, flock};
 
 use crate::error::EngineError;
+use crate::runtime;
+
+/// What a directory is called before it is a sandbox's, and after. Neither is an id.
+const MADE: &str = ".new-";
+const GONE: &str = ".gone-";
 
 /// No file of ours is larger.
 const LARGEST: u64 = 8 << 20;
@@ -46,19 +52,32 @@ impl Kept {
         self.directory.exists()
     }
 
-    /// Makes the directory with all that is to be in it; the specification comes last.
-    pub(crate) fn make(&self, filed: &Filed) -> Result<(), EngineError> {
-        let unusable = |source| EngineError::State { path: self.directory.clone(), source };
-        let make = |path: &Path| DirBuilder::new().mode(0o700).create(path).map_err(unusable);
-        make(&self.directory)?;
-        let made = jail::KEPT
-            .iter()
-            .try_for_each(|(name, _)| make(&self.directory.join(name)))
-            .and_then(|()| filed.write(&self.directory).map_err(unusable));
+    fn called(&self, prefix: &str) -> PathBuf {
+        self.directory.with_file_name(format!("{prefix}{}", self.id))
+    }
+
+    fn unusable(&self) -> impl Fn(io::Error) -> EngineError {
+        move |source| EngineError::State { path: self.directory.clone(), source }
+    }
+
+    /// Makes the directory with all that is to be in it; it is there whole or not at all. Nobody has been told of the
+    /// sandbox then. The lock of all is held.
+    pub(crate) fn make(&self, filed: &Filed) -> Result<Unclaimed, EngineError> {
+        let begun = self.called(MADE);
+        let made = fill(&begun, filed).and_then(|lock| {
+            fs::rename(&begun, &self.directory)?;
+            Ok(Unclaimed { file: self.directory.join(UNCLAIMED_FILE), _lock: lock })
+        });
         if made.is_err() {
-            let _ = fs::remove_dir_all(&self.directory);
+            let _ = fs::remove_dir_all(&begun);
         }
-        made
+        failpoint::pass(Point::EngineKeptMade);
+        made.map_err(self.unusable())
+    }
+
+    /// Whether whoever made it is gone and nobody has been told of it.
+    pub(crate) fn is_abandoned(&self) -> bool {
+        runtime::lock(&self.directory.join(UNCLAIMED_FILE)).is_ok()
     }
 
     pub(crate) fn filed(&self) -> Result<Filed, EngineError> {
@@ -76,18 +95,86 @@ impl Kept {
         }
     }
 
-    /// Removes everything. What the agent closed against reading is opened first.
-    pub(crate) fn remove(&self) -> Result<(), EngineError> {
-        let mut removed = fs::remove_dir_all(&self.directory);
-        if removed.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied) {
-            open_up(&self.directory);
-            removed = fs::remove_dir_all(&self.directory);
+    /// Removes everything; whether there was anything. It goes from the list at once, whole.
+    pub(crate) fn remove(&self) -> Result<bool, EngineError> {
+        let gone = self.called(GONE);
+        match fs::rename(&self.directory, &gone) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(false),
+            renamed => renamed.map_err(self.unusable())?,
         }
-        match removed {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            removed => removed.map_err(|source| EngineError::State { path: self.directory.clone(), source }),
-        }
+        failpoint::pass(Point::EngineUnlisted);
+        discard(&gone).map_err(|source| EngineError::State { path: gone, source })?;
+        failpoint::pass(Point::EngineKeptRemoved);
+        Ok(true)
     }
+}
+
+/// A new sandbox of which nobody has been told. It ends with whoever made it, and the next command removes it.
+#[derive(Debug)]
+#[must_use = "a sandbox that is not claimed does not stay"]
+pub struct Unclaimed {
+    file: PathBuf,
+    _lock: File,
+}
+
+impl Unclaimed {
+    /// Somebody has been told of it, and it stays.
+    pub fn claim(self) -> Result<(), EngineError> {
+        failpoint::pass(Point::EngineUnclaimed);
+        fs::remove_file(&self.file).map_err(|source| EngineError::State { path: self.file, source })?;
+        failpoint::pass(Point::EngineClaimed);
+        Ok(())
+    }
+}
+
+/// Makes a directory for a sandbox, and the lock of whoever makes it; the specification comes last.
+fn fill(directory: &Path, filed: &Filed) -> io::Result<File> {
+    let make = |path: &Path| DirBuilder::new().mode(0o700).create(path);
+    make(directory)?;
+    failpoint::attempt(Point::EngineKeptBegun)?;
+    jail::KEPT.iter().try_for_each(|(name, _)| make(&directory.join(name)))?;
+    let unclaimed = directory.join(UNCLAIMED_FILE);
+    File::create_new(&unclaimed)?;
+    let lock = runtime::lock(&unclaimed)?;
+    filed.write(directory)?;
+    failpoint::pass(Point::EngineSpecWritten);
+    Ok(lock)
+}
+
+/// Removes a tree. What the agent closed against reading is opened first; what another command removes at the same
+/// time is as good as removed.
+fn discard(directory: &Path) -> io::Result<()> {
+    let mut removed = fs::remove_dir_all(directory);
+    if removed.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied) {
+        open_up(directory);
+        removed = fs::remove_dir_all(directory);
+    }
+    match removed {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed,
+    }
+}
+
+/// Removes what commands that were killed left half made or half removed. What cannot be removed is tried again by the
+/// next command.
+pub(crate) fn sweep(all: &Path) {
+    let left = |prefix: &str| named(all, prefix).into_iter().map(|name| all.join(name));
+    left(GONE).for_each(|path| drop(discard(&path)));
+    // What is being made is made under the lock.
+    if let Ok(_lock) = runtime::lock(all) {
+        left(MADE).for_each(|path| drop(discard(&path)));
+    }
+}
+
+/// Whether there is anything to sweep.
+pub(crate) fn is_swept(all: &Path) -> bool {
+    named(all, MADE).is_empty() && named(all, GONE).is_empty()
+}
+
+fn named(all: &Path, prefix: &str) -> Vec<String> {
+    let entries = fs::read_dir(all).into_iter().flatten().flatten();
+    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
+    names.filter(|name| name.strip_prefix(prefix).is_some_and(|id| id.parse::<SandboxId>().is_ok())).collect()
 }
 
 /// Makes every directory of a tree one that its owner may empty. Nothing runs in it any more; links are left alone.

@@ -2,21 +2,16 @@
 //! it lives; one whose lock can be taken belongs to nobody.
 
 use std::fs::{self, File};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::thread::JoinHandle;
 
 use policy::SandboxId;
-use rustix::fs::{FlockOperation, flock};
 
+use crate::directories::Directories;
+use crate::kept::{self, Kept};
 use crate::records::keeper_was_killed;
-
-/// Locks a sandbox's runtime directory, if nobody has.
-pub(crate) fn lock(runtime: &Path) -> io::Result<File> {
-    let directory = File::open(runtime)?;
-    flock(&directory, FlockOperation::NonBlockingLockExclusive)?;
-    Ok(directory)
-}
+use crate::removal;
+use crate::runtime::lock;
 
 /// Cleaning up beside other work; dropping it waits for its end.
 #[must_use = "dropping it waits"]
@@ -44,18 +39,23 @@ impl Drop for Cleaning {
 /// that another command has made but not locked yet goes too: that command notices and makes it once more.
 ///
 /// What was killed a moment ago may still be dying, and a command that is about to run does not wait for that.
-pub(crate) fn reconcile(sandboxes: &Path, records: &Path) -> Cleaning {
-    let dead = find_dead(sandboxes);
-    if dead.is_empty() {
+pub(crate) fn reconcile(directories: &Directories) -> Cleaning {
+    let (dead, all) = (find_dead(&directories.sandboxes()), directories.kept());
+    let abandoned = find_abandoned(&all);
+    if dead.is_empty() && abandoned.is_empty() && kept::is_swept(&all) {
         return Cleaning::default();
     }
-    let records = records.to_owned();
+    let directories = directories.clone();
     Cleaning::beside(move || {
         for Dead { id, runtime, _lock } in dead {
             // While there is a directory, somebody comes again who puts it on record.
-            keeper_was_killed(&records, &id);
+            keeper_was_killed(&directories.audit(), &id);
             let _ = keeper::clean(&runtime);
         }
+        for id in abandoned {
+            let _ = removal::remove_abandoned(&directories, &id);
+        }
+        kept::sweep(&directories.kept());
     })
 }
 
@@ -77,6 +77,11 @@ fn find_dead(sandboxes: &Path) -> Vec<Dead> {
     entries.flatten().filter_map(dead).collect()
 }
 
+/// New sandboxes of which nobody has been told, nor will be.
+fn find_abandoned(all: &Path) -> Vec<SandboxId> {
+    kept::ids(all).into_iter().filter(|id| Kept::of(all, id).is_abandoned()).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -84,16 +89,18 @@ mod tests {
     #[test]
     fn only_the_dead_are_removed() {
         let root = tempfile::tempdir().unwrap();
+        let directories = Directories::at(root.path(), &root.path().join("state"));
         let make = |name: &str| {
-            fs::create_dir(root.path().join(name)).unwrap();
-            root.path().join(name)
+            let path = directories.sandboxes().join(name);
+            fs::create_dir_all(&path).unwrap();
+            path
         };
         let _living = lock(&make("0123456789ab")).unwrap();
         make("ba9876543210");
         make("not-ours");
-        let records = tempfile::tempdir().unwrap();
-        drop(reconcile(root.path(), records.path()));
-        let mut left: Vec<_> = fs::read_dir(root.path()).unwrap().map(|e| e.unwrap().file_name()).collect();
+        drop(reconcile(&directories));
+        let mut left: Vec<_> =
+            fs::read_dir(directories.sandboxes()).unwrap().map(|e| e.unwrap().file_name()).collect();
         left.sort();
         assert_eq!(left, ["0123456789ab", "not-ours"]);
     }

@@ -1,4 +1,4 @@
-//! The caller's sandboxes: made, found, listed, ended, removed. Files are the truth: a sandbox runs as long as its
+//! The caller's sandboxes: found, listed, ended, removed. Files are the truth: a sandbox runs as long as its
 //! keeper holds the lock of its runtime directory, and exists as long as there is a directory of it.
 
 use std::fs::File;
@@ -7,7 +7,8 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use handover::{Filed, Reason, State, Stay};
+use failpoint::Point;
+use handover::{Filed, Reason, State};
 use policy::{Report, SandboxId, SandboxSpec};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FlockOperation, flock};
@@ -16,9 +17,8 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use crate::error::EngineError;
 use crate::kept::{self, Kept};
 use crate::pause::Pause;
-use crate::records;
-use crate::spawn::WaitingKeeper;
-use crate::start::{Engine, Starting};
+use crate::removal;
+use crate::start::Engine;
 
 /// What dies with its keeper takes no longer for it.
 const DYING: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
@@ -79,50 +79,6 @@ impl Engine {
 
     pub(crate) fn runtime(&self, id: &SandboxId) -> PathBuf {
         self.directories.sandboxes().join(id.as_str())
-    }
-
-    /// Makes a sandbox whose workspace and outputs outlive its processes, and starts it.
-    pub fn create(
-        &self,
-        keeper: WaitingKeeper,
-        spec: SandboxSpec,
-        stay: Stay,
-    ) -> Result<Starting, EngineError> {
-        self.directories.make_state()?;
-        let kept = self.kept(&spec.id);
-        {
-            let _lock = kept::lock(&self.directories.kept())?;
-            if let Some(name) = &spec.name {
-                self.check_name(name.as_str())?;
-            }
-            kept.make(&Filed::new(spec.clone()))?;
-        }
-        self.order(keeper, spec, stay, Some(kept.directory().to_owned())).inspect_err(|_| drop(kept.remove()))
-    }
-
-    /// Starts a sandbox that has ended: its workspace and outputs are as they were left.
-    pub fn boot(&self, keeper: WaitingKeeper, id: &SandboxId) -> Result<Starting, EngineError> {
-        let kept = self.kept(id);
-        if self.is_running(id) {
-            return Err(EngineError::Running(id.to_string()));
-        }
-        let spec = kept.filed()?.spec;
-        // What a later version has written is not written over.
-        kept.status()?;
-        self.order(keeper, spec, Stay::UntilEnded, Some(kept.directory().to_owned()))
-    }
-
-    fn check_name(&self, name: &str) -> Result<(), EngineError> {
-        let taken = self.list().into_iter().find(|entry| {
-            entry
-                .sandbox
-                .as_ref()
-                .is_ok_and(|sandbox| sandbox.spec.name.as_ref().is_some_and(|other| other.as_str() == name))
-        });
-        match taken {
-            Some(entry) => Err(EngineError::NameTaken { name: name.to_owned(), id: entry.id.to_string() }),
-            None => Ok(()),
-        }
     }
 
     /// Every sandbox of the caller's, by id.
@@ -230,7 +186,10 @@ impl Engine {
                 {
                     std::thread::sleep(Duration::from_millis(1));
                 }
-                connected => return connected.map_err(silent),
+                connected => {
+                    failpoint::pass(Point::EngineConnected);
+                    return connected.map_err(silent);
+                }
             }
         }
     }
@@ -272,11 +231,7 @@ impl Engine {
         if self.is_running(id) {
             return Err(EngineError::Running(id.to_string()));
         }
-        drop(self.clean());
-        self.kept(id).remove()?;
-        // What is on record stays, and says so.
-        records::removed(&self.directories.audit(), id);
-        Ok(())
+        removal::remove(&self.directories, id)
     }
 
     /// Whether there is such a sandbox: kept, or only running.

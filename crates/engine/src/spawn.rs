@@ -49,6 +49,7 @@ impl WaitingKeeper {
     fn spawn(mut command: Command, in_scope: bool) -> Result<Self, EngineError> {
         let (socket, inner) = UnixStream::pair().map_err(EngineError::Keeper)?;
         pass_weaken(&mut command);
+        failpoint::hand_on(&mut command);
         command.arg("keeper").current_dir("/");
         command.stdin(OwnedFd::from(inner)).stdout(Stdio::null()).stderr(Stdio::null());
         // The command holds the keeper's end, which would keep a keeper's end from being seen; it goes here.

@@ -1,12 +1,10 @@
 //! Starts a sandbox: its runtime directory and lock, a keeper, and the first client's connection.
 
-use std::fs::{self, DirBuilder, File};
-use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::fs;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
+use failpoint::Point;
 use handover::{KeeperOrder, Stay};
 use policy::{SandboxId, SandboxSpec};
 
@@ -14,6 +12,7 @@ use crate::directories::Directories;
 use crate::error::EngineError;
 use crate::reconcile::{self, Cleaning};
 use crate::records::RECORD_DAYS;
+use crate::runtime::Runtime;
 use crate::spawn::{Charge, Commissioned, WaitingKeeper, own_program};
 
 /// What starts sandboxes for one caller.
@@ -65,7 +64,7 @@ impl Engine {
 
     /// Removes what killed keepers left behind, and puts on record that they were.
     pub fn clean(&self) -> Cleaning {
-        reconcile::reconcile(&self.directories.sandboxes(), &self.directories.audit())
+        reconcile::reconcile(&self.directories)
     }
 
     /// Gives a keeper the order for a sandbox of which nothing outlives its processes, and returns at once; what the
@@ -76,18 +75,24 @@ impl Engine {
         spec: SandboxSpec,
         stay: Stay,
     ) -> Result<Starting, EngineError> {
-        self.order(keeper, spec, stay, None)
+        self.directories.make_state()?;
+        let runtime = self.take(&spec.id)?;
+        self.order(keeper, runtime, spec, stay, None)
+    }
+
+    /// The lock of a sandbox, with which it is started or removed.
+    pub(crate) fn take(&self, id: &SandboxId) -> Result<Runtime, EngineError> {
+        Runtime::take(&self.directories.sandboxes(), id)
     }
 
     pub(crate) fn order(
         &self,
         keeper: WaitingKeeper,
+        Runtime { directory: runtime, lock }: Runtime,
         spec: SandboxSpec,
         stay: Stay,
         kept: Option<PathBuf>,
     ) -> Result<Starting, EngineError> {
-        self.directories.make_state()?;
-        let (runtime, lock) = self.make_runtime(&spec.id)?;
         let (client, supervisor) = UnixStream::pair().map_err(EngineError::Keeper)?;
         let order = KeeperOrder {
             spec,
@@ -104,28 +109,8 @@ impl Engine {
         let keeper = charge.give_to(keeper).inspect_err(|_| {
             let _ = fs::remove_dir_all(&runtime);
         })?;
+        failpoint::pass(Point::EngineOrderSent);
         Ok(Starting { client, keeper })
-    }
-
-    /// Makes and locks the sandbox's runtime directory. Between the two, another command may take it for a dead
-    /// one's and remove it; then it is made once more.
-    fn make_runtime(&self, id: &SandboxId) -> Result<(PathBuf, File), EngineError> {
-        const TRIES: usize = 100;
-        let runtime = self.directories.sandboxes().join(id.as_str());
-        for _ in 0..TRIES {
-            match DirBuilder::new().mode(0o700).create(&runtime) {
-                // The other command has locked it and is about to remove it.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                made => made.map_err(|source| EngineError::File { path: runtime.clone(), source })?,
-            }
-            if let Ok(lock) = reconcile::lock(&runtime)
-                && runtime.exists()
-            {
-                return Ok((runtime, lock));
-            }
-            std::thread::sleep(Duration::from_millis(1));
-        }
-        Err(EngineError::File { path: runtime, source: io::ErrorKind::ResourceBusy.into() })
     }
 }
 

@@ -15,4 +15,6 @@ pub use answer::{Answer, Reached};
 pub use message::{HandoverError, receive, send};
 pub use order::{Bequest, KeeperEvent, KeeperOrder, Problem, Stay};
 pub use plea::Plea;
-pub use status::{Filed, Reason, SPEC_FILE, STATE_VERSION, STATUS_FILE, State, Status, now_ms};
+pub use status::{
+    Filed, Reason, SPEC_FILE, STATE_VERSION, STATUS_FILE, State, Status, UNCLAIMED_FILE, now_ms,
+};

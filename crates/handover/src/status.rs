@@ -6,6 +6,7 @@ use std::io::{self, Write as _};
 use std::path::Path;
 use std::time::SystemTime;
 
+use failpoint::Point;
 use policy::{Report, SandboxSpec};
 use serde::{Deserialize, Serialize};
 
@@ -17,6 +18,10 @@ pub const STATUS_FILE: &str = "status.json";
 
 /// The specification's, in the same directory.
 pub const SPEC_FILE: &str = "spec.json";
+
+/// A file that is there as long as nobody has been told of a new sandbox, in the same directory. Such a one ends with
+/// whoever makes it, and is removed.
+pub const UNCLAIMED_FILE: &str = "unclaimed";
 
 /// A specification on file, in a sandbox's state directory or, where nothing of it is kept, in its runtime directory.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -46,7 +51,8 @@ impl Filed {
 
     /// Writes it into a state directory.
     pub fn write(&self, directory: &Path) -> io::Result<()> {
-        write_whole(&directory.join(SPEC_FILE), &serde_json::to_vec_pretty(self)?)
+        let bytes = serde_json::to_vec_pretty(self)?;
+        write_whole(&directory.join(SPEC_FILE), &bytes, Point::EngineSpecUnnamed)
     }
 }
 
@@ -113,7 +119,11 @@ impl Status {
 
     /// Writes it into a state directory.
     pub fn write(&self, directory: &Path) -> io::Result<()> {
-        write_whole(&directory.join(STATUS_FILE), &serde_json::to_vec_pretty(self)?)
+        let unnamed = match self.state {
+            State::Running { .. } => Point::KeeperRunningUnnamed,
+            State::Stopped { .. } => Point::KeeperEndUnnamed,
+        };
+        write_whole(&directory.join(STATUS_FILE), &serde_json::to_vec_pretty(self)?, unnamed)
     }
 }
 
@@ -124,13 +134,15 @@ pub fn now_ms() -> u64 {
     u64::try_from(now.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// Puts a file into its place with all of these bytes, or leaves what was there: also when the power fails.
-fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Puts a file into its place with all of these bytes, or leaves what was there: also when the power fails. Each file
+/// has one writer at a time, and what a killed one left beside it is written over by the next.
+fn write_whole(path: &Path, bytes: &[u8], unnamed: Point) -> io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_owned();
-    name.push(format!(".{}", std::process::id()));
+    name.push(".new");
     let beside = path.with_file_name(name);
     let written = File::create(&beside)
         .and_then(|mut file| file.write_all(bytes).and_then(|()| file.sync_all()))
+        .and_then(|()| failpoint::attempt(unnamed))
         .and_then(|()| fs::rename(&beside, path));
     if written.is_err() {
         let _ = fs::remove_file(&beside);
@@ -158,7 +170,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("status.json");
         fs::create_dir(&path).unwrap();
-        assert!(write_whole(&path, b"{}").is_err());
+        assert!(write_whole(&path, b"{}", Point::EngineSpecUnnamed).is_err());
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
     }
 }

@@ -16,6 +16,7 @@ mod watch;
 use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
+use failpoint::Point;
 use handover::{Bequest, KeeperEvent, KeeperOrder};
 use jail::{Subordinates, Survey};
 
@@ -61,18 +62,21 @@ fn keep(engine: &UnixStream, supervise: Supervise) -> Result<(), KeeperError> {
             return Err(error.into());
         }
     };
+    failpoint::pass(Point::KeeperOrdered);
     let mut remains = Remains::new(order.runtime.clone(), lock);
     let (told, supervisor) = match Sandbox::start(&order, &survey, begun, client, supervise) {
         Ok(sandbox) => watch::watch(sandbox, engine, &remains),
         Err(error) => (Err(error), None),
     };
     let leftover = remains.remove().err().map(|error| error.to_string());
+    failpoint::pass(Point::KeeperRuntimeRemoved);
     let event = match told {
         Ok(reason) => KeeperEvent::Ended { reason, leftover },
         Err(error) => KeeperEvent::Failed(error.problem()),
     };
     // Whoever ordered the sandbox may be gone; then nobody wants to know.
     let _ = handover::send(engine, &event, &[]);
+    failpoint::pass(Point::KeeperEndTold);
     // Nothing is left of the sandbox but the two of us.
     if let Some(supervisor) = supervisor {
         supervisor.destroy();

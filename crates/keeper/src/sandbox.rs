@@ -8,6 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use failpoint::Point;
 use handover::{Filed, KeeperOrder};
 use jail::{Cgroup, Granted, IdMap, Jailed, Plan, Rooted, Site, Streams, Survey, Weaken};
 use policy::{Report, Timeout, Wall};
@@ -36,7 +37,9 @@ impl Begun {
         // Init has nothing to say but its exit code; what is on its stderr could come from anywhere.
         let log = fs::File::options().write(true).open("/dev/null").map_err(KeeperError::Watch)?;
         let streams = Streams { channel: inner.as_fd(), log: log.as_fd() };
-        Ok(Self { jailed: jail::launch(&weakened(), cgroup, &streams)?, channel, has_ids: false })
+        let jailed = jail::launch(&weakened(), cgroup, &streams)?;
+        failpoint::pass(Point::KeeperBuilderCloned);
+        Ok(Self { jailed, channel, has_ids: false })
     }
 
     /// The same with its ids, which are given once.
@@ -48,6 +51,7 @@ impl Begun {
             return Err(error.into());
         }
         self.has_ids = true;
+        failpoint::pass(Point::KeeperIdsMapped);
         Ok(self)
     }
 
@@ -118,16 +122,18 @@ impl Sandbox {
         // The builder works on the other processor while this one goes on.
         let started = plan.root(&order.spec, &site).and_then(|root| {
             jailed.build(&plan, &root)?;
+            failpoint::pass(Point::KeeperBlueprintSent);
             Ok(root)
         });
         let started = started.map_err(KeeperError::from).and_then(|root| {
             let supervisor = Supervisor::start(order, &plan, channel, client, supervise)?;
+            failpoint::pass(Point::KeeperSupervisorForked);
             if order.kept.is_none() {
                 // For other commands while it runs.
                 let filed = Filed { init: Some(jailed.pid()), ..Filed::new(order.spec.clone()) };
-                filed
-                    .write_for_now(&order.runtime)
-                    .map_err(|source| KeeperError::File { path: order.runtime.clone(), source })?;
+                let filed = filed.write_for_now(&order.runtime);
+                let filed = filed.and_then(|()| failpoint::attempt(Point::KeeperFiled));
+                filed.map_err(|source| KeeperError::File { path: order.runtime.clone(), source })?;
             }
             Ok((root, supervisor))
         });
@@ -181,10 +187,12 @@ fn limit(order: &KeeperOrder, survey: &Survey, report: &mut Report) -> Result<Op
     for directory in cgroup.directories() {
         let _ = writeln!(note, "{}", directory.display());
     }
-    fs::write(&path, note).map_err(|source| KeeperError::File { path, source })?;
+    let noted = fs::write(&path, note).and_then(|()| failpoint::attempt(Point::KeeperCgroupsNoted));
+    noted.map_err(|source| KeeperError::File { path, source })?;
     let mut limits = Report::default();
     match cgroup.create(&order.spec.limits, &mut limits) {
         Ok(()) => {
+            failpoint::pass(Point::KeeperCgroupsMade);
             report.extend(limits);
             Ok(Some(cgroup))
         }

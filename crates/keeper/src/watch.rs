@@ -6,7 +6,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use audit::{Event, OurProcess, StopReason};
-use handover::{Answer, KeeperEvent, Plea, Reason, State, Status, now_ms};
+use failpoint::Point;
+use handover::{Answer, KeeperEvent, Plea, Reason, State, Status, UNCLAIMED_FILE, now_ms};
 use jail::LivingCgroup;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -28,19 +29,21 @@ pub(crate) fn watch(
     engine: &UnixStream,
     remains: &Remains,
 ) -> (Result<Reason, KeeperError>, Option<Supervisor>) {
-    let watched = wait_for_walls(&mut sandbox, engine).and_then(|()| serve(&mut sandbox));
+    let watched = wait_for_walls(&mut sandbox, engine).and_then(|()| serve(&mut sandbox, engine));
     let Sandbox { plan, root, jailed, supervisor, record, kept, .. } = sandbox;
     supervisor.dismiss();
     if let Some(cgroup) = plan.cgroup() {
         cgroup.thaw();
     }
     jailed.kill();
+    failpoint::pass(Point::KeeperInitKilled);
     if plan.cgroup().is_none() {
         // Without a cgroup no note of one is needed any more, and there is time while the kernel takes all down.
         remains.empty();
     }
     jailed.reap();
     remove_cgroup(&plan);
+    failpoint::pass(Point::KeeperCgroupsRemoved);
     let supervisor = match &watched {
         Ok(End { reason: Reason::Exited | Reason::Stopped | Reason::Idle, .. }) => Some(supervisor),
         // It may not have said how it ended. What became of it is on record before anybody hears of the end.
@@ -60,6 +63,7 @@ pub(crate) fn watch(
         }
         Ok(end.reason)
     });
+    failpoint::pass(Point::KeeperEndFiled);
     // The keeper is about to end; taking the plan apart would only take time.
     std::mem::forget((plan, root));
     (watched, supervisor)
@@ -78,17 +82,20 @@ fn wait_for_walls(sandbox: &mut Sandbox, engine: &UnixStream) -> Result<(), Keep
     if supervisor_ended && let Some(error) = sandbox.supervisor.failure() {
         return Err(KeeperError::Unconfined(error));
     }
+    failpoint::pass(Point::KeeperWallsStand);
     let (report, init, supervisor) =
         (sandbox.plan.report().clone(), sandbox.jailed.pid(), sandbox.supervisor.id());
     if let Some(kept) = &sandbox.kept {
         let keeper = std::process::id().cast_signed();
         let (since_ms, report) = (now_ms(), report.clone());
         file(kept, State::Running { since_ms, keeper, init, supervisor, report })?;
+        failpoint::pass(Point::KeeperRunningFiled);
     }
     let covered_sockets = sandbox.root.covered_sockets().to_vec();
     let event = KeeperEvent::Ready { report, covered_sockets, init, supervisor };
     // An engine that is gone does not end the sandbox: its first client decides that.
     let _ = handover::send(engine, &event, &[]);
+    failpoint::pass(Point::KeeperReadyTold);
     Ok(())
 }
 
@@ -113,8 +120,9 @@ fn file(kept: &Path, state: State) -> Result<(), KeeperError> {
     written.map_err(|source| KeeperError::File { path: kept.to_owned(), source })
 }
 
-/// Until the end is asked for or one of the two has ended.
-fn serve(sandbox: &mut Sandbox) -> Result<End, KeeperError> {
+/// Until the end is asked for or one of the two has ended; also until whoever made the sandbox is gone, where nobody
+/// has been told of it by then.
+fn serve(sandbox: &mut Sandbox, engine: &UnixStream) -> Result<End, KeeperError> {
     let mut counts = Counts::default();
     // The supervisor ends it in time and with good grace; one that does not is not asked again.
     let deadline = sandbox.lifetime.and_then(|lifetime| Instant::now().checked_add(lifetime + OVERTIME));
@@ -123,17 +131,29 @@ fn serve(sandbox: &mut Sandbox) -> Result<End, KeeperError> {
         disk::watch(trees, sandbox.disk).map_err(KeeperError::Watch)
     });
     let disk = disk.transpose()?;
+    let unclaimed = sandbox.kept.as_ref().map(|kept| kept.join(UNCLAIMED_FILE));
+    let is_unclaimed = || unclaimed.as_ref().is_some_and(|file| file.exists());
+    let mut maker = is_unclaimed().then_some(engine);
     loop {
         let mut descriptors = vec![
             PollFd::from_borrowed_fd(sandbox.jailed.pidfd(), PollFlags::IN),
             PollFd::from_borrowed_fd(sandbox.supervisor.pidfd(), PollFlags::IN),
             PollFd::from_borrowed_fd(sandbox.supervisor.socket(), PollFlags::IN),
+            PollFd::new(engine, PollFlags::IN),
         ];
         descriptors.extend(disk.as_ref().map(|disk| PollFd::new(disk, PollFlags::IN)));
+        descriptors.extend(maker.map(|maker| PollFd::new(maker, PollFlags::IN)));
         if wait_until(&mut descriptors, deadline)? == Waited::InVain {
             return Ok(End::new(Reason::Expired));
         }
-        let too_much = descriptors.get(3).is_some_and(|disk| !disk.revents().is_empty());
+        let mut others = descriptors[3..].iter().map(|descriptor| !descriptor.revents().is_empty());
+        let too_much = disk.is_some() && others.next() == Some(true);
+        if maker.is_some() && others.next() == Some(true) {
+            if is_unclaimed() {
+                return Ok(End::new(Reason::Stopped));
+            }
+            maker = None;
+        }
         let asked = !descriptors[2].revents().is_empty();
         let ended = descriptors[..2].iter().any(|descriptor| !descriptor.revents().is_empty());
         if ended && !asked {
@@ -146,7 +166,9 @@ fn serve(sandbox: &mut Sandbox) -> Result<End, KeeperError> {
         if !asked {
             continue;
         }
-        let answer = match sandbox.supervisor.plea() {
+        let plea = sandbox.supervisor.plea();
+        failpoint::pass(Point::KeeperPleaHeard);
+        let answer = match plea {
             Plea::Lost => return Ok(End::new(Reason::Killed)),
             Plea::End => return Ok(End::new(Reason::Stopped)),
             Plea::Expired => return Ok(End::new(Reason::Expired)),

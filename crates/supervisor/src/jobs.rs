@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use failpoint::Point;
 use tokio::sync::watch;
 use wire::{Connection, Exec, ExecState, LaneError};
 
@@ -72,7 +73,9 @@ impl Jobs {
         keeper: &Keeper,
     ) -> Result<Arc<Job>, StartError> {
         let (job, listening) = self.add(&mut exec, init)?;
+        failpoint::pass(Point::SupervisorExecRecorded);
         job.ask(exec).await?;
+        failpoint::pass(Point::SupervisorExecAsked);
         let (jobs, followed, keeper) = (Arc::clone(self), Arc::clone(&job), keeper.clone());
         self.going.send_modify(|going| *going += 1);
         let user = job.terminal().is_none().then(|| self.users.add());
@@ -104,7 +107,10 @@ impl Jobs {
 
     fn settle(&self, job: &Arc<Job>) {
         match &*job.progress().borrow() {
-            Progress::Exited(exited) => self.record.exited(job.number, *exited),
+            Progress::Exited(exited) => {
+                self.record.exited(job.number, *exited);
+                failpoint::pass(Point::SupervisorExitRecorded);
+            }
             Progress::Failed(failed) => self.record.failed(job.number, failed),
             Progress::Asked | Progress::Runs(_) | Progress::Lost => {}
         }

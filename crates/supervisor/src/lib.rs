@@ -22,6 +22,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use audit::{StopReason, WriteError, Writer};
+use failpoint::Point;
 use handover::{Bequest, Plea, Stay};
 use jail::ConfineError;
 use policy::Timeout;
@@ -72,7 +73,9 @@ fn no_record(error: &WriteError) -> Option<i32> {
 }
 
 fn supervise(bequest: Bequest) -> Result<(), SupervisorError> {
+    failpoint::pass(Point::SupervisorForked);
     jail::confine(bequest.uid)?;
+    failpoint::pass(Point::SupervisorConfined);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     runtime.block_on(serve(bequest))
 }
@@ -89,11 +92,13 @@ async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
     let listener = UnixListener::from_std(listener)?;
 
     let record = Record::begin(Writer::new(bequest.audit, bequest.head)?, &bequest.events, bequest.stay)?;
+    failpoint::attempt(Point::SupervisorStartRecorded)?;
     let house = House::new(init, keeper.clone(), record);
     let renewed = Arc::clone(&house);
     // Beside all else: a question that was dropped halfway would leave its answer to the next one.
     tokio::spawn(async move { renewed.record.renew(&renewed.keeper).await });
     let first = client::serve(bequest.client, &house)?;
+    failpoint::pass(Point::SupervisorServing);
     let accept = async {
         loop {
             if let Ok((stream, _)) = listener.accept().await
@@ -145,6 +150,7 @@ async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
     first.shutdown();
     let _ = tokio::time::timeout(LAST_WORDS, first.closed()).await;
     keeper.end().await;
+    failpoint::pass(Point::SupervisorLeaving);
     Ok(())
 }
 

@@ -5,6 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use audit::{Arguments, Event, Limit, StopReason, TerminalChange, Text, WriteError, Writer};
+use failpoint::Point;
 use handover::{Answer, Reached, Stay};
 use policy::{Cpus, Limits, Pids, Size, User};
 use tokio::sync::Notify;
@@ -207,5 +208,6 @@ impl State {
         {
             self.next = None;
         }
+        failpoint::pass(Point::SupervisorEndRecorded);
     }
 }

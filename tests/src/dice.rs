@@ -5,11 +5,12 @@ use std::time::Duration;
 
 /// Random numbers, by xorshift: good enough to hit a process at any moment of its life.
 #[derive(Debug)]
-pub(crate) struct Dice(u64);
+pub struct Dice(u64);
 
 impl Dice {
     /// New ones; `what` is printed beside the seed.
-    pub(crate) fn throw(what: &str) -> Self {
+    #[must_use]
+    pub fn throw(what: &str) -> Self {
         let given = std::env::var("AGENTBOX_TEST_SEED").ok().and_then(|seed| seed.parse().ok());
         let seed = given.unwrap_or_else(|| {
             let mut bytes = [0; 8];
@@ -21,12 +22,29 @@ impl Dice {
         Self(seed | 1)
     }
 
+    /// Further ones for another thread, whose numbers depend on these alone.
+    #[must_use]
+    pub fn split(&mut self) -> Self {
+        Self(self.next() | 1)
+    }
+
+    /// One of these.
+    pub fn pick<'all, T>(&mut self, all: &'all [T]) -> &'all T {
+        let count = u64::try_from(all.len()).unwrap();
+        &all[usize::try_from(self.next() % count).unwrap()]
+    }
+
     /// Less than `longest`.
-    pub(crate) fn delay(&mut self, longest: Duration) -> Duration {
+    pub fn delay(&mut self, longest: Duration) -> Duration {
+        let longest = u64::try_from(longest.as_micros()).unwrap();
+        Duration::from_micros(self.next() % longest)
+    }
+
+    fn next(&mut self) -> u64 {
         self.0 ^= self.0 << 13;
         self.0 ^= self.0 >> 7;
         self.0 ^= self.0 << 17;
-        let longest = u64::try_from(longest.as_micros()).unwrap();
-        Duration::from_micros(self.0 % longest)
+        // The low bits of such numbers repeat soon.
+        self.0 >> 8
     }
 }

@@ -1,0 +1,96 @@
+//! Makes a sandbox of which something outlives its processes, and starts one that has ended. Each is whole or not there,
+//! and of two commands that start the same one, one does.
+
+use failpoint::Point;
+use handover::{Filed, Stay};
+use policy::{SandboxId, SandboxSpec};
+
+use crate::error::EngineError;
+use crate::kept::{self, Kept, Unclaimed};
+use crate::removal;
+use crate::sandboxes::Entry;
+use crate::spawn::WaitingKeeper;
+use crate::start::{Engine, Starting};
+
+impl Engine {
+    /// Makes a sandbox whose workspace and outputs outlive its processes, and starts it. It stays once it is claimed.
+    pub fn create(
+        &self,
+        keeper: WaitingKeeper,
+        spec: SandboxSpec,
+        stay: Stay,
+    ) -> Result<(Starting, Unclaimed), EngineError> {
+        self.directories.make_state()?;
+        let kept = self.kept(&spec.id);
+        let unclaimed = self.enlist(&kept, &spec)?;
+        let started = self
+            .take(&spec.id)
+            .and_then(|runtime| self.order(keeper, runtime, spec, stay, Some(kept.directory().to_owned())));
+        match started {
+            Ok(starting) => Ok((starting, unclaimed)),
+            Err(error) => {
+                let _ = kept.remove();
+                Err(error)
+            }
+        }
+    }
+
+    fn enlist(&self, kept: &Kept, spec: &SandboxSpec) -> Result<Unclaimed, EngineError> {
+        if let Some(name) = &spec.name {
+            self.free(name.as_str());
+        }
+        let _lock = kept::lock(&self.directories.kept())?;
+        if let Some(name) = &spec.name {
+            self.check_name(name.as_str())?;
+        }
+        kept.make(&Filed::new(spec.clone()))
+    }
+
+    /// Starts a sandbox that has ended: its workspace and outputs are as they were left.
+    pub fn boot(&self, keeper: WaitingKeeper, id: &SandboxId) -> Result<Starting, EngineError> {
+        let kept = self.kept(id);
+        if self.is_running(id) {
+            return Err(EngineError::Running(id.to_string()));
+        }
+        let runtime = self.take(id)?;
+        failpoint::pass(Point::EngineBooting);
+        // Read only now: nobody else starts or removes it any more. What a later version has written is not written
+        // over.
+        let spec = match kept.filed().and_then(|filed| kept.status().map(|_| filed.spec)) {
+            Ok(spec) if !kept.is_abandoned() => spec,
+            unusable => {
+                runtime.discard();
+                let is_gone = !kept.exists() || kept.is_abandoned();
+                let gone = EngineError::Unknown(id.to_string());
+                return Err(if is_gone { gone } else { unusable.err().unwrap_or(gone) });
+            }
+        };
+        self.order(keeper, runtime, spec, Stay::UntilEnded, Some(kept.directory().to_owned()))
+    }
+
+    /// Takes a name from a sandbox of which nobody was told.
+    fn free(&self, name: &str) {
+        let taken = self.named(name).filter(|entry| self.kept(&entry.id).is_abandoned());
+        if let Some(Entry { id, .. }) = taken {
+            // Its keeper has noticed, and is about to end.
+            self.wait_for_end(&id);
+            let _ = removal::remove_abandoned(&self.directories, &id);
+        }
+    }
+
+    fn named(&self, name: &str) -> Option<Entry> {
+        self.list().into_iter().find(|entry| {
+            entry
+                .sandbox
+                .as_ref()
+                .is_ok_and(|sandbox| sandbox.spec.name.as_ref().is_some_and(|other| other.as_str() == name))
+        })
+    }
+
+    fn check_name(&self, name: &str) -> Result<(), EngineError> {
+        match self.named(name) {
+            Some(entry) => Err(EngineError::NameTaken { name: name.to_owned(), id: entry.id.to_string() }),
+            None => Ok(()),
+        }
+    }
+}
