@@ -89,6 +89,7 @@ fn spec() -> SandboxSpec {
         user: User { uid: 1000, gid: 1000 },
         limits: Limits::default(),
         nesting: Nesting::Closed,
+        ports: Vec::new(),
     }
 }
 

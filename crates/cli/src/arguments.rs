@@ -1,6 +1,7 @@
 //! The command line as it is written: one definition for parsing, help, completions and man pages. What it
 //! means is decided in `settings`.
 
+mod ports;
 mod sandboxes;
 mod terminals;
 
@@ -9,10 +10,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, ValueEnum};
 use clap_complete::Shell;
-use policy::{Cpus, Limits, Mount, Pids, SandboxName, SandboxPath, Size, Timeout, User};
+use policy::{Cpus, Limits, Mount, Pids, PublishedPort, SandboxName, SandboxPath, Size, Timeout, User};
 
 use crate::keys::DetachKeys;
 
+pub(crate) use ports::{Port, PortAction};
 pub(crate) use sandboxes::{Audit, Cp, Create, Exec, Gc, Inspect, Logs, Ls, Rm, Start, Stop, Wait};
 pub(crate) use terminals::{Attach, Send, Terminals};
 
@@ -46,6 +48,7 @@ pub(crate) enum Subcommand {
     Attach(Attach),
     Terminals(Terminals),
     Send(Send),
+    Port(Port),
     Rm(Rm),
     Audit(Audit),
     Gc(Gc),
@@ -75,6 +78,7 @@ Examples:
   agentbox run -- bash
   agentbox run --mount ~/data:/data --env API_URL -- ./analyse /data
   agentbox run --memory 512M --cpus 0.5 --timeout 5m -- python3 untrusted.py
+  agentbox run --publish 8080:8000 -- python3 -m http.server
   tar c . | agentbox run -- sh -c 'tar x && make test'")]
 pub(crate) struct Run {
     /// An agent; agents come with a later version, commands go after `--`
@@ -157,6 +161,9 @@ pub(crate) struct SandboxOptions {
     /// Bring your tool chains along (rustup, nvm, pyenv, …), read-only and without credentials
     #[arg(long)]
     pub(crate) tools: bool,
+    /// Reach a port inside on this machine: on 127.0.0.1 without an address, on a free port for 0
+    #[arg(long, short, value_name = "[ADDR:]PORT:PORT")]
+    pub(crate) publish: Vec<PublishedPort>,
     /// Let the command make user namespaces, for tools that sandbox themselves
     #[arg(long)]
     pub(crate) nested: bool,

@@ -12,6 +12,7 @@ mod generate;
 mod keys;
 mod outcome;
 mod output;
+mod ports;
 mod run;
 mod sandboxes;
 mod settings;
@@ -76,6 +77,7 @@ fn dispatch(
         Subcommand::Attach(attach) => terminals::attach(attach),
         Subcommand::Terminals(terminals) => terminals::terminals(&terminals),
         Subcommand::Send(send) => terminals::send(&send),
+        Subcommand::Port(port) => ports::port(&port),
         Subcommand::Cp(cp) => cp::cp(&cp),
         Subcommand::Audit(arguments) => audit::audit(&arguments),
         Subcommand::Gc(gc) => audit::gc(&gc),

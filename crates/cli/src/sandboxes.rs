@@ -78,6 +78,7 @@ fn describe(entry: &Entry) -> Value {
                 "code": null,
                 "kept": true,
                 "problem": cause(error),
+                "ports": [],
             });
         }
     };
@@ -97,6 +98,7 @@ fn describe(entry: &Entry) -> Value {
         "code": code,
         "kept": sandbox.kept,
         "problem": null,
+        "ports": sandbox.spec.ports,
     })
 }
 

@@ -10,6 +10,7 @@ pub mod doctor;
 mod error;
 mod files;
 mod kept;
+mod ports;
 mod reconcile;
 mod sandboxes;
 mod scope;

@@ -2,10 +2,8 @@
 //! keeper holds the lock of its runtime directory, and exists as long as there is a directory of it.
 
 use std::fs::File;
-use std::io;
-use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::time::{Duration, Instant, SystemTime};
+use std::time::{Duration, SystemTime};
 
 use handover::{Filed, Reason, State, Stay};
 use policy::{Report, SandboxId, SandboxSpec};
@@ -15,6 +13,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 
 use crate::error::EngineError;
 use crate::kept::{self, Kept};
+use crate::ports;
 use crate::reconcile;
 use crate::spawn::WaitingKeeper;
 use crate::start::{Engine, Starting};
@@ -74,7 +73,7 @@ impl Engine {
         Kept::of(&self.directories.kept(), id)
     }
 
-    fn runtime(&self, id: &SandboxId) -> PathBuf {
+    pub(crate) fn runtime(&self, id: &SandboxId) -> PathBuf {
         self.directories.sandboxes().join(id.as_str())
     }
 
@@ -106,6 +105,7 @@ impl Engine {
         let spec = kept.filed()?.spec;
         // What a later version has written is not written over.
         kept.status()?;
+        ports::wait_for(&spec.ports);
         self.order(keeper, spec, Stay::UntilEnded, Some(kept.directory().to_owned()))
     }
 
@@ -200,28 +200,6 @@ impl Engine {
         let Ok(directory) = File::open(self.runtime(id)) else { return false };
         let free = flock(&directory, FlockOperation::NonBlockingLockShared);
         free == Err(rustix::io::Errno::WOULDBLOCK)
-    }
-
-    /// A connection to a running sandbox's supervisor.
-    pub fn connect(&self, id: &SandboxId) -> Result<UnixStream, EngineError> {
-        if !self.is_running(id) {
-            return Err(EngineError::NotRunning(id.to_string()));
-        }
-        let silent = |source| EngineError::Silent { id: id.to_string(), source };
-        // The walls of a sandbox that has just been made may still go up.
-        let patience = Instant::now() + Duration::from_secs(10);
-        loop {
-            match UnixStream::connect(self.runtime(id).join("control.sock")) {
-                Err(error)
-                    if error.kind() == io::ErrorKind::NotFound
-                        && Instant::now() < patience
-                        && self.is_running(id) =>
-                {
-                    std::thread::sleep(Duration::from_millis(1));
-                }
-                connected => return connected.map_err(silent),
-            }
-        }
     }
 
     /// Waits until a sandbox has ended and nothing of its processes is left.

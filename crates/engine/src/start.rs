@@ -2,6 +2,7 @@
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
+use std::net::SocketAddr;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use policy::{SandboxId, SandboxSpec};
 
 use crate::directories::Directories;
 use crate::error::EngineError;
+use crate::ports;
 use crate::reconcile::{self, Cleaning};
 use crate::spawn::{Charge, Commissioned, WaitingKeeper, own_program};
 
@@ -29,6 +31,8 @@ pub struct Starting {
     pub client: UnixStream,
     /// Its keeper.
     pub keeper: Commissioned,
+    /// Where its published ports are reached, in their order.
+    pub ports: Vec<SocketAddr>,
 }
 
 impl Engine {
@@ -74,6 +78,9 @@ impl Engine {
         stay: Stay,
         kept: Option<PathBuf>,
     ) -> Result<Starting, EngineError> {
+        // First of all: a port that is taken is known before anything is made.
+        let listeners = ports::listen_for(&spec.ports)?;
+        let ports = ports::addresses(&listeners)?;
         self.directories.make_state()?;
         let (runtime, lock) = self.make_runtime(&spec.id)?;
         let (client, supervisor) = UnixStream::pair().map_err(EngineError::Keeper)?;
@@ -88,11 +95,11 @@ impl Engine {
             kept,
             audit: self.directories.audit(),
         };
-        let charge = Charge { order, lock, supervisor };
+        let charge = Charge { order, lock, supervisor, listeners };
         let keeper = charge.give_to(keeper).inspect_err(|_| {
             let _ = fs::remove_dir_all(&runtime);
         })?;
-        Ok(Starting { client, keeper })
+        Ok(Starting { client, keeper, ports })
     }
 
     /// Makes and locks the sandbox's runtime directory. Between the two, another command may take it for a dead

@@ -7,9 +7,11 @@
 mod message;
 mod order;
 mod plea;
+mod port;
 mod status;
 
 pub use message::{HandoverError, receive, send};
-pub use order::{Bequest, KeeperEvent, KeeperOrder, Problem, Stay};
+pub use order::{Bequest, KeeperEvent, KeeperOrder, Problem, Sockets, Stay};
 pub use plea::{Answer, Plea};
+pub use port::{OfferedPort, PORTS_SOCKET, PortAnswer, offer_port, receive_port};
 pub use status::{Filed, Reason, SPEC_FILE, STATE_VERSION, STATUS_FILE, State, Status, now_ms};

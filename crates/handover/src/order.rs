@@ -1,13 +1,17 @@
 //! The keeper's order, what it leaves to its supervisor, and what it tells of how it went.
 
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use policy::{Report, SandboxSpec};
 use serde::{Deserialize, Serialize};
 
-/// From the engine to a new keeper. With it go two descriptors: the lock of the sandbox's runtime directory,
-/// and the first client's end of the supervisor's socket.
+use crate::message::{HandoverError, receive};
+use crate::port::OfferedPort;
+
+/// From the engine to a new keeper. With it go descriptors: the lock of the sandbox's runtime directory, the first
+/// client's end of the supervisor's socket, and a listening socket for each of the specification's ports, in their order.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct KeeperOrder {
     /// What to build.
@@ -28,6 +32,33 @@ pub struct KeeperOrder {
     pub kept: Option<PathBuf>,
     /// The directory of what is on record of sandboxes.
     pub audit: PathBuf,
+}
+
+impl KeeperOrder {
+    /// Receives an order, the lock, and what is for the supervisor.
+    pub fn receive(socket: &UnixStream) -> Result<(Self, OwnedFd, Sockets), HandoverError> {
+        let (order, descriptors) = receive::<Self>(socket)?;
+        let (count, expected) = (descriptors.len(), 2 + order.spec.ports.len());
+        let mut descriptors = descriptors.into_iter();
+        match (descriptors.next(), descriptors.next()) {
+            (Some(lock), Some(client)) if count == expected => {
+                let insides = order.spec.ports.iter().map(|port| port.inside);
+                let ports = insides.zip(descriptors);
+                let ports = ports.map(|(inside, listener)| OfferedPort { listener, inside }).collect();
+                Ok((order, lock, Sockets { client, ports }))
+            }
+            _ => Err(HandoverError::Descriptors(count, expected)),
+        }
+    }
+}
+
+/// What comes with an order and is for the supervisor.
+#[derive(Debug)]
+pub struct Sockets {
+    /// The first client's connection.
+    pub client: OwnedFd,
+    /// The ports to publish.
+    pub ports: Vec<OfferedPort>,
 }
 
 /// How long a sandbox stays.
@@ -63,6 +94,10 @@ pub struct Bequest {
     pub listener: OwnedFd,
     /// The first client's connection.
     pub client: OwnedFd,
+    /// The ports to publish.
+    pub ports: Vec<OfferedPort>,
+    /// The socket on which it takes further ones.
+    pub publishing: OwnedFd,
 }
 
 /// From the keeper to the engine.

@@ -11,6 +11,7 @@ use wire::{
     VERSION,
 };
 
+use crate::dial;
 use crate::plan::Plan;
 use crate::reaper::{Children, Exit};
 use crate::spawner::{Failure, Forked, Spawner};
@@ -48,7 +49,11 @@ pub(crate) async fn serve(mut channel: Channel, house: Arc<House>) {
     match request.ask.filter(|_| request.version == VERSION) {
         Some(Ask::Exec(exec)) => run(exec, channel, house).await,
         Some(Ask::Stop(stop)) => house.children.end_all(Duration::from_millis(stop.grace_ms)).await,
-        Some(Ask::Attach(_) | Ask::List(_) | Ask::Send(_) | Ask::File(_)) | None => {
+        Some(Ask::Dial(dial)) => dial::serve(dial, channel).await,
+        Some(
+            Ask::Attach(_) | Ask::List(_) | Ask::Send(_) | Ask::File(_) | Ask::Ports(_) | Ask::Unpublish(_),
+        )
+        | None => {
             let unknown = Failure { step: Step::Request, errno: libc::EINVAL };
             fail(&mut channel.messages.sender, unknown).await;
         }

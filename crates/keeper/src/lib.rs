@@ -49,7 +49,7 @@ fn keep(engine: &UnixStream, supervise: Supervise) -> Result<(), KeeperError> {
         (begun, _) => begun,
     };
     let survey = Survey::take(subordinates);
-    let (order, [lock, client]) = match handover::receive::<KeeperOrder, 2>(engine) {
+    let (order, lock, sockets) = match KeeperOrder::receive(engine) {
         Ok(received) => received,
         Err(error) => {
             if let Some(Ok(begun)) = begun {
@@ -59,7 +59,7 @@ fn keep(engine: &UnixStream, supervise: Supervise) -> Result<(), KeeperError> {
         }
     };
     let mut remains = Remains::new(order.runtime.clone(), lock);
-    let (told, supervisor) = match Sandbox::start(&order, &survey, begun, client, supervise) {
+    let (told, supervisor) = match Sandbox::start(&order, &survey, begun, sockets, supervise) {
         Ok(sandbox) => {
             let (watched, supervisor) = watch::watch(sandbox, engine, &remains);
             (watched, Some(supervisor))

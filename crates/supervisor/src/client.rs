@@ -7,12 +7,14 @@ use std::sync::Arc;
 use audit::TerminalChange;
 use tokio::sync::watch;
 use wire::{
-    Ask, Channel, Connection, Event, Execs, Failed, Incoming, LaneError, Request, Side, Step, Stop, VERSION,
+    Ask, Channel, Connection, Event, Execs, Failed, Incoming, LaneError, PortStates, Request, Side, Step,
+    Stop, Unpublished, VERSION,
 };
 
 use crate::files;
 use crate::jobs::{Jobs, StartError};
 use crate::keeper::Keeper;
+use crate::ports::Ports;
 use crate::record::Record;
 use crate::view::{Beginning, send, view};
 
@@ -23,6 +25,7 @@ pub(crate) struct House {
     pub(crate) keeper: Keeper,
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) record: Arc<Record>,
+    pub(crate) ports: Ports,
     /// Whether a client has asked for the end.
     stopped: watch::Sender<bool>,
 }
@@ -31,7 +34,8 @@ impl House {
     pub(crate) fn new(init: Connection, keeper: Keeper, record: Record) -> Arc<Self> {
         let record = Arc::new(record);
         let jobs = Arc::new(Jobs::new(Arc::clone(&record)));
-        Arc::new(Self { init, keeper, jobs, record, stopped: watch::channel(false).0 })
+        let ports = Ports::new(init.clone(), Arc::clone(&record));
+        Arc::new(Self { init, keeper, jobs, record, ports, stopped: watch::channel(false).0 })
     }
 
     /// Resolves when a client has asked for the end and everything inside had its time.
@@ -108,7 +112,17 @@ async fn request(mut channel: Channel, house: &Arc<House>) -> Result<(), LaneErr
             None => refuse(&mut channel, ESRCH).await,
         },
         Some(Ask::File(order)) => files::serve(channel, order, &house.init, &house.record).await,
-        None => refuse(&mut channel, 0).await,
+        Some(Ask::Ports(_)) => {
+            channel.messages.sender.send_message(&PortStates { ports: house.ports.states() }).await
+        }
+        Some(Ask::Unpublish(unpublish)) => {
+            let found = match unpublish.host.parse() {
+                Ok(address) => house.ports.remove(address).await,
+                Err(_) => false,
+            };
+            channel.messages.sender.send_message(&Unpublished { found }).await
+        }
+        Some(Ask::Dial(_)) | None => refuse(&mut channel, 0).await,
     }
 }
 

@@ -11,6 +11,7 @@ mod job;
 mod jobs;
 mod keeper;
 mod log;
+mod ports;
 mod record;
 mod stream;
 mod view;
@@ -27,6 +28,7 @@ use wire::Side;
 
 use client::House;
 use keeper::Keeper;
+use ports::PublishError;
 use record::Record;
 
 /// How long the last words may take to reach a client that does not read.
@@ -41,6 +43,20 @@ enum SupervisorError {
     Descriptor(#[from] std::io::Error),
     #[error("cannot put the sandbox on record")]
     Record(#[from] WriteError),
+    #[error("cannot publish a port")]
+    Publish(#[source] std::io::Error),
+}
+
+impl From<PublishError> for SupervisorError {
+    fn from(error: PublishError) -> Self {
+        match error {
+            PublishError::Record(error) => Self::Record(error),
+            PublishError::Unusable(error) => Self::Publish(error),
+            PublishError::Taken(_) | PublishError::Full => {
+                Self::Publish(std::io::ErrorKind::InvalidInput.into())
+            }
+        }
+    }
 }
 
 /// The supervisor's whole life, in the process that its keeper forked for it. Its exit code is zero, or the error
@@ -51,7 +67,9 @@ pub fn main(bequest: Bequest) -> i32 {
     let source = match supervise(bequest) {
         Ok(()) => return 0,
         Err(
-            SupervisorError::Confine(ConfineError::Step { source, .. }) | SupervisorError::Descriptor(source),
+            SupervisorError::Confine(ConfineError::Step { source, .. })
+            | SupervisorError::Descriptor(source)
+            | SupervisorError::Publish(source),
         ) => source.raw_os_error(),
         Err(SupervisorError::Confine(ConfineError::Landlock(_))) => None,
         Err(SupervisorError::Record(error)) => no_record(&error),
@@ -78,12 +96,12 @@ async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
     let (init, from_inside) = wire::over_socket(bequest.channel, Side::Asking)?;
     // Nothing may be asked from inside; kept unread, what is sent there would fill our memory.
     drop(from_inside);
-    let listener = std::os::unix::net::UnixListener::from(bequest.listener);
-    listener.set_nonblocking(true)?;
-    let listener = UnixListener::from_std(listener)?;
+    let listener = async_listener(bequest.listener)?;
+    let publishing = async_listener(bequest.publishing)?;
 
     let record = Record::begin(Writer::new(bequest.audit, bequest.head)?, &bequest.events, bequest.stay)?;
     let house = House::new(init, keeper.clone(), record);
+    bequest.ports.into_iter().try_for_each(|port| house.ports.add(port))?;
     let first = client::serve(bequest.client, &house)?;
     let accept = async {
         loop {
@@ -106,25 +124,31 @@ async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
     tokio::select! {
         () = keeper.gone() => {}
         _ = house.init.closed() => {
+            house.ports.close().await;
             house.record.stopped(StopReason::Failed, None);
             keeper.lost().await;
         }
         job = house.jobs.last_ended() => {
+            house.ports.close().await;
             let exited = job.exited();
             house.record.stopped(StopReason::Exited, exited.map(|exited| exited.code));
             keeper.exited(exited).await;
             let _ = tokio::time::timeout(LAST_WORDS, job.unseen()).await;
         }
         () = house.stopped() => {
+            house.ports.close().await;
             house.record.stopped(StopReason::Asked, None);
             keeper.end().await;
         }
         () = left => {
+            house.ports.close().await;
             house.record.stopped(StopReason::Asked, None);
             keeper.end().await;
         }
         () = accept => {}
+        () = ports::take(publishing, &house.ports) => {}
     }
+    house.ports.close().await;
     // What has been said to the first client must arrive, whoever ended first.
     first.shutdown();
     let _ = tokio::time::timeout(LAST_WORDS, first.closed()).await;
@@ -136,4 +160,10 @@ fn async_stream(stream: impl Into<OwnedFd>) -> Result<tokio::net::UnixStream, Su
     let stream = UnixStream::from(stream.into());
     stream.set_nonblocking(true)?;
     Ok(tokio::net::UnixStream::from_std(stream)?)
+}
+
+fn async_listener(listener: OwnedFd) -> Result<UnixListener, SupervisorError> {
+    let listener = std::os::unix::net::UnixListener::from(listener);
+    listener.set_nonblocking(true)?;
+    Ok(UnixListener::from_std(listener)?)
 }
