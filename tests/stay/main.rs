@@ -9,6 +9,7 @@ mod home;
 mod killed;
 mod logs;
 mod names;
+mod ports;
 mod record;
 mod state;
 mod stop;

@@ -161,8 +161,9 @@ pub(crate) struct SandboxOptions {
     /// Bring your tool chains along (rustup, nvm, pyenv, …), read-only and without credentials
     #[arg(long)]
     pub(crate) tools: bool,
-    /// Reach a port inside on this machine: on 127.0.0.1 without an address, on a free port for 0
-    #[arg(long, short, value_name = "[ADDR:]PORT:PORT")]
+    /// Reach a port inside on this machine: [ADDR:]PORT:PORT, this machine's first, 0 for a free one; on 127.0.0.1
+    /// without an address
+    #[arg(long, short, value_name = "PORT:PORT")]
     pub(crate) publish: Vec<PublishedPort>,
     /// Let the command make user namespaces, for tools that sandbox themselves
     #[arg(long)]

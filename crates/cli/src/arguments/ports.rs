@@ -5,13 +5,14 @@ use policy::{HostPort, PublishedPort};
 
 /// Reach a port in a sandbox on this machine: add, list and remove published ports.
 ///
-/// What connects to the port on this machine is passed to the port inside, whatever the programs in there can reach.
-/// Ports that are added here are closed when the sandbox ends; those of `--publish` are there again when it starts.
+/// What connects to the port on this machine is passed on to the port inside. Nothing else of the sandbox is reached
+/// that way, and nothing of this machine from inside. Ports that are added here are closed when the sandbox ends; those
+/// of `--publish` are there again when it starts.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   agentbox port box add 8080:80
-  agentbox port box add 0:3000          the kernel chooses a port, which is printed
+  agentbox port box add 0:3000          a free port, which is printed
   agentbox port box add '[::1]:8080:80'
   agentbox port box ls
   agentbox port box rm 8080")]
@@ -34,7 +35,7 @@ pub(crate) enum PortAction {
 /// Publish a port, and print the address that it is reached on.
 #[derive(Debug, Args)]
 pub(crate) struct Add {
-    /// The port on this machine, 0 for one that is free, and the port inside; on 127.0.0.1 without an address
+    /// The port on this machine, 0 for a free one, and the port inside; on 127.0.0.1 without an address
     #[arg(value_name = "[ADDR:]PORT:PORT")]
     pub(crate) port: PublishedPort,
 }
