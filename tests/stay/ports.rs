@@ -41,6 +41,7 @@ callers!(a_web_server_is_reached_from_the_host, |caller| {
         let mut answer = String::new();
         let mut stream = TcpStream::connect(("127.0.0.1", port));
         if let Ok(stream) = &mut stream
+            && stream.set_read_timeout(Some(server::PATIENCE)).is_ok()
             && stream.write_all(b"GET /page HTTP/1.0\r\n\r\n").is_ok()
             && stream.read_to_string(&mut answer).is_ok()
         {

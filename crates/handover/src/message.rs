@@ -15,8 +15,8 @@ use serde::de::DeserializeOwned;
 
 /// The largest message: an environment may be large, but not without end.
 const LARGEST: usize = 8 << 20;
-/// The most descriptors in one message.
-const DESCRIPTORS: usize = 4 + policy::PORTS_LIMIT;
+/// The most descriptors in one message, which is an order with all ports that may be.
+const DESCRIPTORS: usize = 2 + policy::PORTS_LIMIT;
 
 /// Why a message did not arrive.
 #[derive(Debug, thiserror::Error)]
