@@ -49,8 +49,9 @@ pub fn send<M: Serialize>(
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     if !descriptors.is_empty() {
+        // What does not fit is not sent at all, and nobody would know.
         let fits = ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
-        if !fits {
+        if !fits || descriptors.len() > DESCRIPTORS {
             return Err(HandoverError::Descriptors(descriptors.len(), DESCRIPTORS));
         }
     }

@@ -148,3 +148,61 @@ impl Problem {
         Self { error: error.to_string(), causes, hint }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd as _;
+
+    use policy::{Backend, Isolation, Limits, Nesting, Root, SandboxId, Tools, User, Workspace};
+
+    use super::*;
+    use crate::message::send;
+
+    fn order(ports: &[&str]) -> KeeperOrder {
+        let spec = SandboxSpec {
+            id: SandboxId::from_random([0; 12]),
+            name: None,
+            backend: Backend::Native,
+            isolation: Isolation::Strict,
+            workspace: Workspace::Empty,
+            root: Root::Host(Tools::System),
+            mounts: Vec::new(),
+            environment: Vec::new(),
+            workdir: "/workspace".parse().unwrap(),
+            user: User::AGENT,
+            limits: Limits::default(),
+            nesting: Nesting::Closed,
+            ports: ports.iter().map(|port| port.parse().unwrap()).collect(),
+        };
+        let path = PathBuf::from("/");
+        KeeperOrder {
+            spec,
+            runtime: path.clone(),
+            id_ranges: path.clone(),
+            init: path.clone(),
+            home: None,
+            own: Vec::new(),
+            stay: Stay::UntilEnded,
+            kept: None,
+            audit: path,
+        }
+    }
+
+    #[test]
+    fn an_order_comes_with_a_descriptor_for_each_port() {
+        let (left, right) = UnixStream::pair().unwrap();
+        let file = tempfile::tempfile().unwrap();
+        send(&left, &order(&["1:80", "2:81"]), &[file.as_fd(); 4]).unwrap();
+        let (_, _, sockets) = KeeperOrder::receive(&right).unwrap();
+        let insides: Vec<u16> = sockets.ports.iter().map(|port| port.inside.get()).collect();
+        assert_eq!(insides, [80, 81]);
+
+        for count in [0, 1, 2, 3, 5] {
+            send(&left, &order(&["1:80", "2:81"]), &vec![file.as_fd(); count]).unwrap();
+            let received = KeeperOrder::receive(&right);
+            assert!(matches!(received, Err(HandoverError::Descriptors(_, 4))), "{count}");
+        }
+        let too_many = vec![file.as_fd(); 3 + policy::PORTS_LIMIT];
+        assert!(matches!(send(&left, &order(&[]), &too_many), Err(HandoverError::Descriptors(..))));
+    }
+}
