@@ -55,6 +55,7 @@ fn help() {
         "attach",
         "terminals",
         "send",
+        "port",
         "rm",
         "audit",
         "gc",

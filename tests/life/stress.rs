@@ -90,6 +90,7 @@ fn spec() -> SandboxSpec {
         limits: Limits::default(),
         nesting: Nesting::Closed,
         life: policy::Life::default(),
+        ports: Vec::new(),
     }
 }
 

@@ -13,6 +13,7 @@ mod logs;
 mod names;
 mod parts;
 mod pause;
+mod ports;
 mod record;
 mod state;
 mod stop;

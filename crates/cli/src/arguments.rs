@@ -1,6 +1,7 @@
 //! The command line as it is written: one definition for parsing, help, completions and man pages. What it
 //! means is decided in `settings`.
 
+mod ports;
 mod sandboxes;
 mod terminals;
 mod usage;
@@ -10,10 +11,11 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, ValueEnum};
 use clap_complete::Shell;
-use policy::{Cpus, Limits, Mount, Pids, SandboxName, SandboxPath, Size, Timeout, User};
+use policy::{Cpus, Limits, Mount, Pids, PublishedPort, SandboxName, SandboxPath, Size, Timeout, User};
 
 use crate::keys::DetachKeys;
 
+pub(crate) use ports::{Port, PortAction};
 pub(crate) use sandboxes::{Audit, Cp, Create, Exec, Gc, Inspect, Logs, Ls, Rm, Start, Stop, Wait};
 pub(crate) use terminals::{Attach, Send, Terminals};
 pub(crate) use usage::{Pause, Ps, Resume, Top, Update};
@@ -53,6 +55,7 @@ pub(crate) enum Subcommand {
     Attach(Attach),
     Terminals(Terminals),
     Send(Send),
+    Port(Port),
     Rm(Rm),
     Audit(Audit),
     Gc(Gc),
@@ -82,6 +85,7 @@ Examples:
   agentbox run -- bash
   agentbox run --mount ~/data:/data --env API_URL -- ./analyse /data
   agentbox run --memory 512M --cpus 0.5 --timeout 5m -- python3 untrusted.py
+  agentbox run --publish 8080:8000 -- python3 -m http.server
   tar c . | agentbox run -- sh -c 'tar x && make test'")]
 pub(crate) struct Run {
     /// An agent; agents come with a later version, commands go after `--`
@@ -164,6 +168,10 @@ pub(crate) struct SandboxOptions {
     /// Bring your tool chains along (rustup, nvm, pyenv, …), read-only and without credentials
     #[arg(long)]
     pub(crate) tools: bool,
+    /// Reach a port inside on this machine: [ADDR:]PORT:PORT, this machine's first, 0 for a free one; on 127.0.0.1
+    /// without an address
+    #[arg(long, short, value_name = "PORT:PORT")]
+    pub(crate) publish: Vec<PublishedPort>,
     /// End the sandbox so long after its start
     #[arg(long, value_name = "TIME")]
     pub(crate) lifetime: Option<Timeout>,

@@ -13,6 +13,7 @@ mod keys;
 mod outcome;
 mod output;
 mod pause;
+mod ports;
 mod processes;
 mod record;
 mod run;
@@ -85,6 +86,7 @@ fn dispatch(
         Subcommand::Attach(attach) => terminals::attach(attach),
         Subcommand::Terminals(terminals) => terminals::terminals(&terminals),
         Subcommand::Send(send) => terminals::send(&send),
+        Subcommand::Port(port) => ports::port(&port),
         Subcommand::Cp(cp) => cp::cp(&cp),
         Subcommand::Audit(arguments) => audit::audit(&arguments),
         Subcommand::Gc(gc) => audit::gc(&gc),

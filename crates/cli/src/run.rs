@@ -14,6 +14,7 @@ use crate::failure::Failure;
 use crate::keys::DetachKeys;
 use crate::outcome::{SIGHUP, exit_code, expired, left, not_started, output_broken, signalled};
 use crate::output::print_report;
+use crate::ports::say_chosen;
 use crate::record;
 use crate::settings::{self, Reporting, Settings};
 use crate::signals::Signals;
@@ -49,11 +50,12 @@ pub(crate) fn run(run: Run, keeper: WaitingKeeper) -> Result<ExitCode, Failure> 
 
 async fn attach(
     engine: &Engine,
-    Starting { client, keeper }: Starting,
+    Starting { client, keeper, ports }: Starting,
     (spec, command): (&SandboxSpec, &Command),
     report: Reporting,
     keys: DetachKeys,
 ) -> Result<ExitCode, Failure> {
+    say_chosen(&spec.ports, &ports);
     let mut signals = Signals::listen()?;
     let (walls, standing) = oneshot::channel();
     let keeper = tokio::spawn(follow(keeper.listen()?, report, Some(walls)));

@@ -83,6 +83,7 @@ fn describe(entry: &Entry) -> Value {
                 "code": null,
                 "kept": true,
                 "problem": cause(error),
+                "ports": [],
             });
         }
     };
@@ -103,6 +104,7 @@ fn describe(entry: &Entry) -> Value {
         "code": code,
         "kept": sandbox.kept,
         "problem": problem(&sandbox.phase),
+        "ports": sandbox.spec.ports,
     })
 }
 

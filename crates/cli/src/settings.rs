@@ -14,6 +14,7 @@ use policy::{
 
 use crate::arguments::{self, Run, SandboxOptions, TerminalOptions};
 use crate::failure::Failure;
+use crate::ports;
 use crate::terminal;
 
 /// What the words of a command and its variables may take together.
@@ -51,6 +52,7 @@ pub(crate) fn resolve(run: Run, engine: &Engine) -> Result<Settings, Failure> {
 pub(crate) fn spec(options: SandboxOptions, engine: &Engine) -> Result<SandboxSpec, Failure> {
     let environment = environment(&options.env, &options.env_file)?;
     workspace(&options.workspace)?;
+    ports::check(&options.publish)?;
     let arguments::Backend::Native = options.backend;
     Ok(SandboxSpec {
         id: engine.new_id()?,
@@ -69,6 +71,7 @@ pub(crate) fn spec(options: SandboxOptions, engine: &Engine) -> Result<SandboxSp
         limits: Limits { memory: options.memory, cpus: options.cpus, pids: options.pids, disk: options.disk },
         nesting: if options.nested { Nesting::Open } else { Nesting::Closed },
         life: Life { lifetime: options.lifetime, idle_timeout: options.idle_timeout },
+        ports: options.publish,
     })
 }
 

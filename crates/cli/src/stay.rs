@@ -10,6 +10,7 @@ use crate::arguments::{Create, Start};
 use crate::failure::Failure;
 use crate::outcome::not_started;
 use crate::output::{print, print_report};
+use crate::ports::say_chosen;
 use crate::run::MAIN;
 use crate::settings::{self, Reporting};
 
@@ -22,7 +23,9 @@ pub(crate) fn create(create: Create, keeper: WaitingKeeper) -> Result<ExitCode, 
     let id = spec.id.clone();
     let told = serde_json::json!({"id": spec.id, "name": spec.name});
     in_runtime(async {
+        let asked = spec.ports.clone();
         let (starting, unclaimed) = engine.create(keeper, spec, Stay::UntilEnded)?;
+        say_chosen(&asked, &starting.ports);
         // What killed keepers left is cleaned up meanwhile.
         let cleaning = engine.reconcile();
         let ready = until_ready(starting.keeper.listen()?, report).await;
@@ -56,7 +59,9 @@ pub(crate) fn start(start: &Start) -> Result<ExitCode, Failure> {
     let id = engine.find(&start.sandbox)?;
     in_runtime(async {
         drop(engine.reconcile());
+        let asked = engine.look_at(&id)?.spec.ports;
         let starting = engine.boot(WaitingKeeper::start()?, &id)?;
+        say_chosen(&asked, &starting.ports);
         until_ready(starting.keeper.listen()?, Reporting::Gaps).await.map(drop)
     })?;
     print(&format!("{id}\n"))
@@ -74,7 +79,8 @@ pub(crate) fn run_detached(
         let terminal_name = MAIN.to_owned();
         let exec = Exec { detached: true, last: true, terminal_name, ..command.exec(&spec) };
         let (starting, unclaimed) = engine.create(keeper, spec.clone(), Stay::WithCommand)?;
-        let Starting { client, keeper } = starting;
+        let Starting { client, keeper, ports } = starting;
+        say_chosen(&spec.ports, &ports);
         let cleaning = engine.reconcile();
         let started = match until_ready(keeper.listen()?, report).await {
             Ok(keeper) => match ask_until_started(client, exec).await {

@@ -2,9 +2,10 @@
 
 use std::io;
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
+use failpoint::Point;
 use policy::SandboxId;
 use wire::{Ask, Channel, Connection, ExecState, Execs, List, Request, Send, Side, Stop, VERSION};
 
@@ -34,6 +35,39 @@ impl Asked {
 }
 
 impl Engine {
+    /// A connection to a running sandbox's supervisor.
+    pub fn connect(&self, id: &SandboxId) -> Result<UnixStream, EngineError> {
+        if !self.is_running(id) {
+            return Err(EngineError::NotRunning(id.to_string()));
+        }
+        let path = self.runtime(id).join("control.sock");
+        self.patiently(id, || UnixStream::connect(&path)).map_err(silent(id))
+    }
+
+    /// Connects to a running sandbox, whose walls may still go up where it has just been made.
+    pub(crate) fn patiently(
+        &self,
+        id: &SandboxId,
+        connect: impl Fn() -> io::Result<UnixStream>,
+    ) -> io::Result<UnixStream> {
+        let patience = Instant::now() + Duration::from_secs(10);
+        loop {
+            match connect() {
+                Err(error)
+                    if error.kind() == io::ErrorKind::NotFound
+                        && Instant::now() < patience
+                        && self.is_running(id) =>
+                {
+                    std::thread::sleep(Duration::from_millis(1));
+                }
+                connected => {
+                    failpoint::pass(Point::EngineConnected);
+                    return connected;
+                }
+            }
+        }
+    }
+
     /// Asks a running sandbox something.
     pub async fn ask(&self, id: &SandboxId, ask: Ask) -> Result<Asked, EngineError> {
         Asked::over(self.connect(id)?, ask).await.map_err(silent(id))
@@ -67,6 +101,6 @@ impl Engine {
     }
 }
 
-fn silent(id: &SandboxId) -> impl Fn(io::Error) -> EngineError {
+pub(crate) fn silent(id: &SandboxId) -> impl Fn(io::Error) -> EngineError {
     move |source| EngineError::Silent { id: id.to_string(), source }
 }

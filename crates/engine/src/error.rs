@@ -3,7 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
-use handover::{HandoverError, Problem};
+use handover::{HandoverError, PortAnswer, Problem};
+use policy::HostPort;
 
 /// A failure of the engine's own.
 #[derive(Debug, thiserror::Error)]
@@ -108,6 +109,30 @@ pub enum EngineError {
         /// Why.
         source: io::Error,
     },
+    /// A port of the host's that cannot be had.
+    #[error("cannot listen on {host}")]
+    Publish {
+        /// Which.
+        host: HostPort,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// A port that its supervisor did not take.
+    #[error("{host} is not published")]
+    NotPublished {
+        /// Which.
+        host: HostPort,
+        /// What it said.
+        answer: PortAnswer,
+    },
+    /// A port that is not published.
+    #[error("{host} is no published port of sandbox {id}")]
+    NoPort {
+        /// Whose it is not.
+        id: String,
+        /// Which.
+        host: HostPort,
+    },
     /// A runtime directory that belongs to somebody else.
     #[error("'{}' belongs to user {owner}", path.display())]
     Foreign {
@@ -164,6 +189,27 @@ impl EngineError {
             Self::Refused { .. } => {
                 "nothing is done unrecorded: make room on the disk of the state directory"
             }
+            Self::Publish { source, .. } => match source.kind() {
+                io::ErrorKind::AddrInUse => {
+                    "another program listens there: choose another port, or 0 for one that is free"
+                }
+                io::ErrorKind::PermissionDenied => "ports below 1024 are root's: choose a higher one",
+                io::ErrorKind::AddrNotAvailable => {
+                    "this machine has no such address: leave it out for 127.0.0.1"
+                }
+                _ => "leave the address out for 127.0.0.1",
+            },
+            Self::NotPublished { answer, .. } => match answer {
+                PortAnswer::Full => "close one first with `agentbox port ID rm`",
+                PortAnswer::Unrecorded => {
+                    "there is no room for its record: make some on the disk of the state"
+                }
+                PortAnswer::Taken => "it is published already: `agentbox port ID ls` lists all",
+                PortAnswer::Published | PortAnswer::Unusable => {
+                    "start the sandbox again with this version of agentbox"
+                }
+            },
+            Self::NoPort { id, .. } => return Some(format!("`agentbox port {id} ls` lists all")),
             Self::Keeper(_) | Self::Handover(_) | Self::Random(_) => return None,
         };
         Some(hint.to_owned())

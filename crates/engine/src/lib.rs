@@ -12,6 +12,7 @@ mod files;
 mod kept;
 mod making;
 mod pause;
+mod ports;
 mod processes;
 mod reconcile;
 mod records;

@@ -7,6 +7,7 @@ use policy::{SandboxId, SandboxSpec};
 
 use crate::error::EngineError;
 use crate::kept::{self, Kept, Unclaimed};
+use crate::ports;
 use crate::removal;
 use crate::sandboxes::Entry;
 use crate::spawn::WaitingKeeper;
@@ -20,12 +21,15 @@ impl Engine {
         spec: SandboxSpec,
         stay: Stay,
     ) -> Result<(Starting, Unclaimed), EngineError> {
+        // First of all: a port that is taken is known before anything is made.
+        let listeners = ports::listen_for(&spec.ports)?;
         self.directories.make_state()?;
         let kept = self.kept(&spec.id);
         let unclaimed = self.enlist(&kept, &spec)?;
+        let directory = Some(kept.directory().to_owned());
         let started = self
             .take(&spec.id)
-            .and_then(|runtime| self.order(keeper, runtime, spec, stay, Some(kept.directory().to_owned())));
+            .and_then(|runtime| self.order(keeper, runtime, listeners, spec, stay, directory));
         match started {
             Ok(starting) => Ok((starting, unclaimed)),
             Err(error) => {
@@ -65,7 +69,15 @@ impl Engine {
                 return Err(if is_gone { gone } else { unusable.err().unwrap_or(gone) });
             }
         };
-        self.order(keeper, runtime, spec, Stay::UntilEnded, Some(kept.directory().to_owned()))
+        ports::wait_for(&spec.ports);
+        let listeners = match ports::listen_for(&spec.ports) {
+            Ok(listeners) => listeners,
+            Err(error) => {
+                runtime.discard();
+                return Err(error);
+            }
+        };
+        self.order(keeper, runtime, listeners, spec, Stay::UntilEnded, Some(kept.directory().to_owned()))
     }
 
     /// Takes a name from a sandbox of which nobody was told.

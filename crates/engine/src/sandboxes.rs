@@ -2,12 +2,9 @@
 //! keeper holds the lock of its runtime directory, and exists as long as there is a directory of it.
 
 use std::fs::File;
-use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
 
-use failpoint::Point;
 use handover::{Filed, Reason, State};
 use policy::{Report, SandboxId, SandboxSpec};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -167,31 +164,6 @@ impl Engine {
     pub fn enter(&self, id: &SandboxId) -> Result<UnixStream, EngineError> {
         let connection = self.connect(id)?;
         if self.is_paused(id) { Err(EngineError::Paused(id.to_string())) } else { Ok(connection) }
-    }
-
-    /// A connection to a running sandbox's supervisor.
-    pub fn connect(&self, id: &SandboxId) -> Result<UnixStream, EngineError> {
-        if !self.is_running(id) {
-            return Err(EngineError::NotRunning(id.to_string()));
-        }
-        let silent = |source| EngineError::Silent { id: id.to_string(), source };
-        // The walls of a sandbox that has just been made may still go up.
-        let patience = Instant::now() + Duration::from_secs(10);
-        loop {
-            match UnixStream::connect(self.runtime(id).join("control.sock")) {
-                Err(error)
-                    if error.kind() == io::ErrorKind::NotFound
-                        && Instant::now() < patience
-                        && self.is_running(id) =>
-                {
-                    std::thread::sleep(Duration::from_millis(1));
-                }
-                connected => {
-                    failpoint::pass(Point::EngineConnected);
-                    return connected.map_err(silent);
-                }
-            }
-        }
     }
 
     /// Waits until a sandbox has ended and nothing of its processes is left.

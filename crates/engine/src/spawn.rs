@@ -3,7 +3,8 @@
 
 use std::env;
 use std::fs::File;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::net::TcpListener;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -71,6 +72,8 @@ pub(crate) struct Charge {
     pub(crate) lock: File,
     /// The supervisor's end of the first client's connection.
     pub(crate) supervisor: UnixStream,
+    /// What listens for its published ports.
+    pub(crate) listeners: Vec<TcpListener>,
 }
 
 /// A keeper that has its order.
@@ -102,7 +105,10 @@ pub struct Events {
 impl Charge {
     pub(crate) fn give_to(self, keeper: WaitingKeeper) -> Result<Commissioned, EngineError> {
         let WaitingKeeper { socket, process, in_scope } = keeper;
-        let given = handover::send(&socket, &self.order, &[self.lock.as_fd(), self.supervisor.as_fd()]);
+        let listeners = self.listeners.iter().map(AsFd::as_fd);
+        let descriptors: Vec<_> =
+            [self.lock.as_fd(), self.supervisor.as_fd()].into_iter().chain(listeners).collect();
+        let given = handover::send(&socket, &self.order, &descriptors);
         match given {
             Err(_) if in_scope => return self.give_to(WaitingKeeper::start_outside()?),
             given => given?,

@@ -1,6 +1,7 @@
 //! Starts a sandbox: its runtime directory and lock, a keeper, and the first client's connection.
 
 use std::fs;
+use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
@@ -10,6 +11,7 @@ use policy::{SandboxId, SandboxSpec};
 
 use crate::directories::Directories;
 use crate::error::EngineError;
+use crate::ports;
 use crate::reconcile::{self, Cleaning};
 use crate::records::RECORD_DAYS;
 use crate::runtime::Runtime;
@@ -29,6 +31,8 @@ pub struct Starting {
     pub client: UnixStream,
     /// Its keeper.
     pub keeper: Commissioned,
+    /// Where its published ports are reached, in their order.
+    pub ports: Vec<SocketAddr>,
 }
 
 impl Engine {
@@ -75,9 +79,11 @@ impl Engine {
         spec: SandboxSpec,
         stay: Stay,
     ) -> Result<Starting, EngineError> {
+        // First of all: a port that is taken is known before anything is made.
+        let listeners = ports::listen_for(&spec.ports)?;
         self.directories.make_state()?;
         let runtime = self.take(&spec.id)?;
-        self.order(keeper, runtime, spec, stay, None)
+        self.order(keeper, runtime, listeners, spec, stay, None)
     }
 
     /// The lock of a sandbox, with which it is started or removed.
@@ -89,10 +95,12 @@ impl Engine {
         &self,
         keeper: WaitingKeeper,
         Runtime { directory: runtime, lock }: Runtime,
+        listeners: Vec<TcpListener>,
         spec: SandboxSpec,
         stay: Stay,
         kept: Option<PathBuf>,
     ) -> Result<Starting, EngineError> {
+        let ports = ports::addresses(&listeners)?;
         let (client, supervisor) = UnixStream::pair().map_err(EngineError::Keeper)?;
         let order = KeeperOrder {
             spec,
@@ -105,12 +113,12 @@ impl Engine {
             kept,
             audit: self.directories.audit(),
         };
-        let charge = Charge { order, lock, supervisor };
+        let charge = Charge { order, lock, supervisor, listeners };
         let keeper = charge.give_to(keeper).inspect_err(|_| {
             let _ = fs::remove_dir_all(&runtime);
         })?;
         failpoint::pass(Point::EngineOrderSent);
-        Ok(Starting { client, keeper })
+        Ok(Starting { client, keeper, ports })
     }
 }
 

@@ -9,12 +9,14 @@ mod answer;
 mod message;
 mod order;
 mod plea;
+mod port;
 mod status;
 
 pub use answer::{Answer, Reached};
 pub use message::{HandoverError, receive, send};
-pub use order::{Bequest, KeeperEvent, KeeperOrder, Problem, Stay};
+pub use order::{Bequest, KeeperEvent, KeeperOrder, Problem, Sockets, Stay};
 pub use plea::Plea;
+pub use port::{OfferedPort, PORTS_SOCKET, PortAnswer, offer_port, receive_port};
 pub use status::{
     Filed, Reason, SPEC_FILE, STATE_VERSION, STATUS_FILE, State, Status, UNCLAIMED_FILE, now_ms,
 };

@@ -15,8 +15,8 @@ use serde::de::DeserializeOwned;
 
 /// The largest message: an environment may be large, but not without end.
 const LARGEST: usize = 8 << 20;
-/// The most descriptors in one message.
-const DESCRIPTORS: usize = 4;
+/// The most descriptors in one message, which is an order with all ports that may be.
+const DESCRIPTORS: usize = 2 + policy::PORTS_LIMIT;
 
 /// Why a message did not arrive.
 #[derive(Debug, thiserror::Error)]
@@ -30,8 +30,8 @@ pub enum HandoverError {
     /// More than any message of ours is long.
     #[error("a message of {0} bytes is too large")]
     TooLarge(usize),
-    /// Another number of descriptors than the message comes with.
-    #[error("the other process sent {0} descriptors, not {1}")]
+    /// Another number of descriptors than a message comes with.
+    #[error("a message came with {0} descriptors, not {1}")]
     Descriptors(usize, usize),
     /// It ended before it said anything.
     #[error("the other process ended without a word")]
@@ -49,7 +49,11 @@ pub fn send<M: Serialize>(
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
     if !descriptors.is_empty() {
-        ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
+        // What does not fit is not sent at all, and nobody would know.
+        let fits = ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
+        if !fits || descriptors.len() > DESCRIPTORS {
+            return Err(HandoverError::Descriptors(descriptors.len(), DESCRIPTORS));
+        }
     }
     let flags = SendFlags::NOSIGNAL;
     let sent = sendmsg(socket, &[IoSlice::new(&length)], &mut ancillary, flags).map_err(io::Error::from)?;
@@ -61,10 +65,8 @@ pub fn send<M: Serialize>(
     Ok(())
 }
 
-/// Receives a message that comes with exactly `N` descriptors.
-pub fn receive<M: DeserializeOwned, const N: usize>(
-    socket: &UnixStream,
-) -> Result<(M, [OwnedFd; N]), HandoverError> {
+/// Receives a message and all descriptors that come with it.
+pub fn receive<M: DeserializeOwned>(socket: &UnixStream) -> Result<(M, Vec<OwnedFd>), HandoverError> {
     let mut length = [0; 4];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(DESCRIPTORS))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -86,9 +88,6 @@ pub fn receive<M: DeserializeOwned, const N: usize>(
     }
     let mut body = vec![0; length];
     (&*socket).read_exact(&mut body)?;
-    let descriptors = descriptors
-        .try_into()
-        .map_err(|descriptors: Vec<OwnedFd>| HandoverError::Descriptors(descriptors.len(), N))?;
     Ok((serde_json::from_slice(&body)?, descriptors))
 }
 
@@ -106,7 +105,8 @@ mod tests {
         file.write_all(b"canary").unwrap();
         file.rewind().unwrap();
         send(&left, &"order", &[file.as_fd()]).unwrap();
-        let (message, [received]) = receive::<String, 1>(&right).unwrap();
+        let (message, received) = receive::<String>(&right).unwrap();
+        let [received] = received.try_into().unwrap();
         assert_eq!(message, "order");
         assert_eq!(io::read_to_string(std::fs::File::from(received)).unwrap(), "canary");
     }
@@ -114,12 +114,10 @@ mod tests {
     #[test]
     fn what_is_not_a_message_is_refused() {
         let (left, right) = UnixStream::pair().unwrap();
-        send(&left, &"order", &[]).unwrap();
-        assert!(matches!(receive::<String, 1>(&right), Err(HandoverError::Descriptors(0, 1))));
         (&left).write_all(&[0xff; 8]).unwrap();
-        assert!(matches!(receive::<String, 0>(&right), Err(HandoverError::TooLarge(_))));
+        assert!(matches!(receive::<String>(&right), Err(HandoverError::TooLarge(_))));
         let (left, right) = UnixStream::pair().unwrap();
         drop(left);
-        assert!(matches!(receive::<String, 0>(&right), Err(HandoverError::Ended)));
+        assert!(matches!(receive::<String>(&right), Err(HandoverError::Ended)));
     }
 }

@@ -1,15 +1,18 @@
 //! The keeper's order, what it leaves to its supervisor, and what it tells of how it went.
 
 use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use policy::{Life, Report, SandboxSpec};
 use serde::{Deserialize, Serialize};
 
 use crate::Reason;
+use crate::message::{HandoverError, receive};
+use crate::port::OfferedPort;
 
-/// From the engine to a new keeper. With it go two descriptors: the lock of the sandbox's runtime directory,
-/// and the first client's end of the supervisor's socket.
+/// From the engine to a new keeper. With it go descriptors: the lock of the sandbox's runtime directory, the first
+/// client's end of the supervisor's socket, and a listening socket for each of the specification's ports, in their order.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct KeeperOrder {
     /// What to build.
@@ -30,6 +33,33 @@ pub struct KeeperOrder {
     pub kept: Option<PathBuf>,
     /// The directory of what is on record of sandboxes.
     pub audit: PathBuf,
+}
+
+impl KeeperOrder {
+    /// Receives an order, the lock, and what is for the supervisor.
+    pub fn receive(socket: &UnixStream) -> Result<(Self, OwnedFd, Sockets), HandoverError> {
+        let (order, descriptors) = receive::<Self>(socket)?;
+        let (count, expected) = (descriptors.len(), 2 + order.spec.ports.len());
+        let mut descriptors = descriptors.into_iter();
+        match (descriptors.next(), descriptors.next()) {
+            (Some(lock), Some(client)) if count == expected => {
+                let insides = order.spec.ports.iter().map(|port| port.inside);
+                let ports = insides.zip(descriptors);
+                let ports = ports.map(|(inside, listener)| OfferedPort { listener, inside }).collect();
+                Ok((order, lock, Sockets { client, ports }))
+            }
+            _ => Err(HandoverError::Descriptors(count, expected)),
+        }
+    }
+}
+
+/// What comes with an order and is for the supervisor.
+#[derive(Debug)]
+pub struct Sockets {
+    /// The first client's connection.
+    pub client: OwnedFd,
+    /// The ports to publish.
+    pub ports: Vec<OfferedPort>,
 }
 
 /// How long a sandbox stays.
@@ -67,6 +97,10 @@ pub struct Bequest {
     pub listener: OwnedFd,
     /// The first client's connection.
     pub client: OwnedFd,
+    /// The ports to publish.
+    pub ports: Vec<OfferedPort>,
+    /// The socket on which it takes further ones.
+    pub publishing: OwnedFd,
 }
 
 /// From the keeper to the engine.
@@ -117,5 +151,63 @@ impl Problem {
             source = cause.source();
         }
         Self { error: error.to_string(), causes, hint }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd as _;
+
+    use policy::{Backend, Isolation, Limits, Nesting, Root, SandboxId, Tools, User, Workspace};
+
+    use super::*;
+    use crate::message::send;
+
+    fn order(ports: &[&str]) -> KeeperOrder {
+        let spec = SandboxSpec {
+            id: SandboxId::from_random([0; 12]),
+            name: None,
+            backend: Backend::Native,
+            isolation: Isolation::Strict,
+            workspace: Workspace::Empty,
+            root: Root::Host(Tools::System),
+            mounts: Vec::new(),
+            environment: Vec::new(),
+            workdir: "/workspace".parse().unwrap(),
+            user: User::AGENT,
+            limits: Limits::default(),
+            nesting: Nesting::Closed,
+            ports: ports.iter().map(|port| port.parse().unwrap()).collect(),
+        };
+        let path = PathBuf::from("/");
+        KeeperOrder {
+            spec,
+            runtime: path.clone(),
+            id_ranges: path.clone(),
+            init: path.clone(),
+            home: None,
+            own: Vec::new(),
+            stay: Stay::UntilEnded,
+            kept: None,
+            audit: path,
+        }
+    }
+
+    #[test]
+    fn an_order_comes_with_a_descriptor_for_each_port() {
+        let (left, right) = UnixStream::pair().unwrap();
+        let file = tempfile::tempfile().unwrap();
+        send(&left, &order(&["1:80", "2:81"]), &[file.as_fd(); 4]).unwrap();
+        let (_, _, sockets) = KeeperOrder::receive(&right).unwrap();
+        let insides: Vec<u16> = sockets.ports.iter().map(|port| port.inside.get()).collect();
+        assert_eq!(insides, [80, 81]);
+
+        for count in [0, 1, 2, 3, 5] {
+            send(&left, &order(&["1:80", "2:81"]), &vec![file.as_fd(); count]).unwrap();
+            let received = KeeperOrder::receive(&right);
+            assert!(matches!(received, Err(HandoverError::Descriptors(_, 4))), "{count}");
+        }
+        let too_many = vec![file.as_fd(); 3 + policy::PORTS_LIMIT];
+        assert!(matches!(send(&left, &order(&[]), &too_many), Err(HandoverError::Descriptors(..))));
     }
 }

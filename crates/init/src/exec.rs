@@ -11,6 +11,7 @@ use wire::{
     Step, VERSION,
 };
 
+use crate::dial;
 use crate::plan::Plan;
 use crate::reaper::{Children, Exit};
 use crate::spawner::{Failure, Forked, Spawner};
@@ -49,7 +50,17 @@ pub(crate) async fn serve(mut channel: Channel, house: Arc<House>) {
         Some(Ask::Exec(exec)) => run(exec, channel, house).await,
         Some(Ask::Stop(stop)) => house.children.end_all(Duration::from_millis(stop.grace_ms)).await,
         Some(Ask::Pause(Pause { paused, .. })) => house.children.hold_all(paused),
-        Some(Ask::Attach(_) | Ask::List(_) | Ask::Send(_) | Ask::File(_) | Ask::Limit(_)) | None => {
+        Some(Ask::Dial(dial)) => dial::serve(dial, channel).await,
+        Some(
+            Ask::Attach(_)
+            | Ask::List(_)
+            | Ask::Send(_)
+            | Ask::File(_)
+            | Ask::Limit(_)
+            | Ask::Ports(_)
+            | Ask::Unpublish(_),
+        )
+        | None => {
             let unknown = Failure { step: Step::Request, errno: libc::EINVAL };
             fail(&mut channel.messages.sender, unknown).await;
         }

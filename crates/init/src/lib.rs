@@ -11,6 +11,7 @@
 mod arguments;
 mod boot;
 mod channel;
+mod dial;
 mod domain;
 mod ends;
 mod exec;

@@ -19,18 +19,19 @@ pub enum Forked<const N: usize> {
         pidfd: OwnedFd,
     },
     /// The child, with what it kept.
-    Child([OwnedFd; N]),
+    Child([OwnedFd; N], Vec<OwnedFd>),
 }
 
-/// Forks. The calling process must have one thread: the child goes on with a copy of everything.
-pub fn fork<const N: usize>(kept: [OwnedFd; N]) -> io::Result<Forked<N>> {
+/// Forks. The calling process must have one thread: the child goes on with a copy of everything. It keeps
+/// `kept`, and `further` of which there is not always the same number.
+pub fn fork<const N: usize>(kept: [OwnedFd; N], further: Vec<OwnedFd>) -> io::Result<Forked<N>> {
     match sys::fork()? {
         Some(pid) => {
             let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidData)?;
             Ok(Forked::Parent { pid, pidfd: pidfd_open(pid, PidfdFlags::empty())? })
         }
-        None => match keep_only(kept) {
-            Ok(kept) => Ok(Forked::Child(kept)),
+        None => match keep_only(kept, further) {
+            Ok((kept, further)) => Ok(Forked::Child(kept, further)),
             // Nobody in here but the one who asked for the child may go on as the caller.
             Err(errno) => sys::exit(errno.0),
         },
@@ -38,30 +39,34 @@ pub fn fork<const N: usize>(kept: [OwnedFd; N]) -> io::Result<Forked<N>> {
 }
 
 /// Moves descriptors to the first numbers and closes all others.
-fn keep_only<const N: usize>(kept: [OwnedFd; N]) -> Outcome<[OwnedFd; N]> {
+fn keep_only<const N: usize>(
+    kept: [OwnedFd; N],
+    further: Vec<OwnedFd>,
+) -> Outcome<([OwnedFd; N], Vec<OwnedFd>)> {
     const FIRST: RawFd = 3;
     let null = sys::open(c"/dev/null", libc::O_RDWR, 0)?;
     for number in 0..FIRST {
         sys::duplicate_onto(null, number)?;
     }
     // First up and out of the way, then down to the lowest numbers, so that all others can be closed.
-    let above = FIRST + N as RawFd;
-    let mut moved = [0; N];
-    for (descriptor, moved) in kept.iter().zip(&mut moved) {
-        *moved = sys::duplicate_above(descriptor.as_raw_fd(), above)?;
-    }
-    for (number, moved) in (FIRST..).zip(moved) {
+    let above = FIRST + (N + further.len()) as RawFd;
+    let all = kept.iter().chain(&further);
+    let moved: Outcome<Vec<RawFd>> =
+        all.map(|descriptor| sys::duplicate_above(descriptor.as_raw_fd(), above)).collect();
+    for (number, moved) in (FIRST..).zip(moved?) {
         sys::duplicate_onto(moved, number)?;
     }
     // The old owners must not close numbers that are others' by now.
     let _ = kept.map(std::mem::forget);
+    further.into_iter().for_each(std::mem::forget);
     sys::close_from(above)?;
     for number in FIRST..above {
         sys::close_on_exec(number)?;
     }
     let mut number = FIRST - 1;
-    Ok(std::array::from_fn(|_| {
+    let kept = std::array::from_fn(|_| {
         number += 1;
         sys::own(number)
-    }))
+    });
+    Ok((kept, (number + 1..above).map(sys::own).collect()))
 }

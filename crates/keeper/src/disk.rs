@@ -73,6 +73,7 @@ struct Known {
 /// it is the owner who lets it go on. Ends when nobody listens.
 pub(crate) fn watch(trees: Vec<PathBuf>, limit: u64) -> io::Result<UnixStream> {
     let (mut tell, told) = UnixStream::pair()?;
+    told.set_nonblocking(true)?;
     let mut watch = Watch { trees, allowed: Amount::allowed(limit), known: None };
     thread::Builder::new().stack_size(STACK).spawn(move || {
         loop {

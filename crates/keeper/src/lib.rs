@@ -53,7 +53,7 @@ fn keep(engine: &UnixStream, supervise: Supervise) -> Result<(), KeeperError> {
         (begun, _) => begun,
     };
     let survey = Survey::take(subordinates);
-    let (order, [lock, client]) = match handover::receive::<KeeperOrder, 2>(engine) {
+    let (order, lock, sockets) = match KeeperOrder::receive(engine) {
         Ok(received) => received,
         Err(error) => {
             if let Some(Ok(begun)) = begun {
@@ -64,7 +64,7 @@ fn keep(engine: &UnixStream, supervise: Supervise) -> Result<(), KeeperError> {
     };
     failpoint::pass(Point::KeeperOrdered);
     let mut remains = Remains::new(order.runtime.clone(), lock);
-    let (told, supervisor) = match Sandbox::start(&order, &survey, begun, client, supervise) {
+    let (told, supervisor) = match Sandbox::start(&order, &survey, begun, sockets, supervise) {
         Ok(sandbox) => watch::watch(sandbox, engine, &remains),
         Err(error) => (Err(error), None),
     };

@@ -3,13 +3,13 @@
 
 use std::fs;
 use std::io::Write as _;
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::AsFd as _;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use failpoint::Point;
-use handover::{Filed, KeeperOrder};
+use handover::{Filed, KeeperOrder, Sockets};
 use jail::{Cgroup, Granted, IdMap, Jailed, Plan, Rooted, Site, Streams, Survey, Weaken};
 use policy::{Report, Timeout, Wall};
 
@@ -83,7 +83,7 @@ impl Sandbox {
         order: &KeeperOrder,
         survey: &Survey,
         begun: Option<Result<Begun, KeeperError>>,
-        client: OwnedFd,
+        sockets: Sockets,
         supervise: Supervise,
     ) -> Result<Self, KeeperError> {
         let own: Vec<&Path> = order.own.iter().map(AsRef::as_ref).collect();
@@ -126,7 +126,7 @@ impl Sandbox {
             Ok(root)
         });
         let started = started.map_err(KeeperError::from).and_then(|root| {
-            let supervisor = Supervisor::start(order, &plan, channel, client, supervise)?;
+            let supervisor = Supervisor::start(order, &plan, channel, sockets, supervise)?;
             failpoint::pass(Point::KeeperSupervisorForked);
             if order.kept.is_none() {
                 // For other commands while it runs.

@@ -4,9 +4,10 @@ use std::io;
 use std::net::Shutdown;
 use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::PathBuf;
 use std::time::Duration;
 
-use handover::{Answer, Bequest, KeeperOrder, Plea};
+use handover::{Answer, Bequest, KeeperOrder, OfferedPort, PORTS_SOCKET, Plea, Sockets};
 use jail::{Forked, Plan};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, pidfd_send_signal, waitpid};
@@ -24,6 +25,10 @@ const HALF_A_WORD: Duration = Duration::from_secs(1);
 /// error number of why it gave up.
 pub(crate) type Supervise = fn(Bequest) -> i32;
 
+fn bind(path: PathBuf) -> Result<UnixListener, KeeperError> {
+    UnixListener::bind(&path).map_err(|source| KeeperError::File { path, source })
+}
+
 pub(crate) struct Supervisor {
     pid: Pid,
     pidfd: OwnedFd,
@@ -31,28 +36,32 @@ pub(crate) struct Supervisor {
 }
 
 impl Supervisor {
-    /// Forks the supervisor with the channel, its listening socket and its first client, and nothing else.
+    /// Forks the supervisor with the channel, its listening sockets, its first client and its ports, and nothing else.
     pub(crate) fn start(
         order: &KeeperOrder,
         plan: &Plan,
         channel: UnixStream,
-        client: OwnedFd,
+        Sockets { client, ports }: Sockets,
         supervise: Supervise,
     ) -> Result<Self, KeeperError> {
         let Begun { log, head, events } = Record::of(order).begin(order, plan)?;
-        let path = order.runtime.join("control.sock");
-        let listener = UnixListener::bind(&path).map_err(|source| KeeperError::File { path, source })?;
+        let listener = bind(order.runtime.join("control.sock"))?;
+        let publishing = bind(order.runtime.join(PORTS_SOCKET))?;
         let (socket, inner) = UnixStream::pair().map_err(KeeperError::Supervisor)?;
         // One that says half a word, or does not listen, does not hold its keeper up.
         socket.set_read_timeout(Some(HALF_A_WORD)).map_err(KeeperError::Supervisor)?;
         socket.set_write_timeout(Some(HALF_A_WORD)).map_err(KeeperError::Supervisor)?;
-        let kept = [inner.into(), channel.into(), listener.into(), client, log];
-        match jail::fork(kept).map_err(KeeperError::Supervisor)? {
+        let kept = [inner.into(), channel.into(), listener.into(), publishing.into(), client, log];
+        let (insides, listening): (Vec<_>, _) =
+            ports.into_iter().map(|port| (port.inside, port.listener)).unzip();
+        match jail::fork(kept, listening).map_err(KeeperError::Supervisor)? {
             Forked::Parent { pid, pidfd } => Ok(Self { pid, pidfd, socket }),
-            Forked::Child([keeper, channel, listener, client, audit]) => {
+            Forked::Child([keeper, channel, listener, publishing, client, audit], listening) => {
                 // The parent's socket is closed already, and its number may be another's.
                 std::mem::forget(socket);
                 let (uid, stay, life) = (plan.ids().supervisor_id(), order.stay, order.spec.life);
+                let ports = insides.into_iter().zip(listening);
+                let ports = ports.map(|(inside, listener)| OfferedPort { listener, inside }).collect();
                 std::process::exit(supervise(Bequest {
                     uid,
                     stay,
@@ -64,6 +73,8 @@ impl Supervisor {
                     channel,
                     listener,
                     client,
+                    ports,
+                    publishing,
                 }))
             }
         }

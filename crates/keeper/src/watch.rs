@@ -139,7 +139,6 @@ fn serve(sandbox: &mut Sandbox, engine: &UnixStream) -> Result<End, KeeperError>
             PollFd::from_borrowed_fd(sandbox.jailed.pidfd(), PollFlags::IN),
             PollFd::from_borrowed_fd(sandbox.supervisor.pidfd(), PollFlags::IN),
             PollFd::from_borrowed_fd(sandbox.supervisor.socket(), PollFlags::IN),
-            PollFd::new(engine, PollFlags::IN),
         ];
         descriptors.extend(disk.as_ref().map(|disk| PollFd::new(disk, PollFlags::IN)));
         descriptors.extend(maker.map(|maker| PollFd::new(maker, PollFlags::IN)));

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Life, Limits, Mount, SandboxId, SandboxName, SandboxPath, User, Variable};
+use crate::{Life, Limits, Mount, PublishedPort, SandboxId, SandboxName, SandboxPath, User, Variable};
 
 /// The whole of what a sandbox shall be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -36,6 +36,9 @@ pub struct SandboxSpec {
     /// When it is ended although nobody has asked for it.
     #[serde(default)]
     pub life: Life,
+    /// Ports inside that are reached on the host while it runs.
+    #[serde(default)]
+    pub ports: Vec<PublishedPort>,
 }
 
 /// What builds the walls.
@@ -106,6 +109,10 @@ mod tests {
         }
     }
 
+    fn any_port((address, port, inside): (std::net::IpAddr, u16, u16)) -> PublishedPort {
+        PublishedPort { host: crate::HostPort { address, port }, inside: inside.try_into().unwrap() }
+    }
+
     prop_compose! {
         fn any_spec()(
             id in any::<[u8; 12]>(),
@@ -113,6 +120,7 @@ mod tests {
             strict in any::<bool>(), tools in any::<bool>(), nested in any::<bool>(),
             mounts in proptest::collection::vec(any_mount(), 0..4),
             variables in proptest::collection::vec(("[A-Z_][A-Z0-9_]{0,8}", "[^\0]{0,20}"), 0..4),
+            ports in proptest::collection::vec((any::<std::net::IpAddr>(), any::<u16>(), 1u16..), 0..4),
             uid in 1u32..65535, memory in 1u64..1 << 50, pids in 4u32..4_000_000, milli in 10u32..4_000_000,
             lifetime in proptest::option::of(1u64..365 * 24 * 3600),
         ) -> SandboxSpec {
@@ -138,6 +146,7 @@ mod tests {
                     lifetime: lifetime.map(|seconds| seconds.to_string().parse().unwrap()),
                     idle_timeout: None,
                 },
+                ports: ports.into_iter().map(any_port).collect(),
             }
         }
     }

@@ -8,14 +8,15 @@ use std::time::Duration;
 use audit::{StopReason, TerminalChange};
 use tokio::sync::watch;
 use wire::{
-    Ask, Channel, Connection, Event, Execs, Failed, Incoming, LaneError, Pause, Request, Side, Step, Stop,
-    VERSION,
+    Ask, Channel, Connection, Event, Execs, Failed, Incoming, LaneError, Pause, PortStates, Request, Side,
+    Step, Stop, Unpublished, VERSION,
 };
 
 use crate::files;
 use crate::idle::{User, Users};
 use crate::jobs::{Jobs, StartError};
 use crate::keeper::Keeper;
+use crate::ports::Ports;
 use crate::record::{Record, RecordError};
 use crate::view::{Beginning, send, view};
 
@@ -26,6 +27,7 @@ pub(crate) struct House {
     pub(crate) keeper: Keeper,
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) record: Arc<Record>,
+    pub(crate) ports: Ports,
     /// Who uses the sandbox.
     pub(crate) users: Users,
     /// What stands still is not idle.
@@ -39,8 +41,9 @@ impl House {
         let record = Arc::new(record);
         let users = Users::default();
         let jobs = Arc::new(Jobs::new(Arc::clone(&record), users.clone()));
+        let ports = Ports::new(init.clone(), Arc::clone(&record), users.clone());
         let (paused, stopped) = (Mutex::default(), watch::channel(false).0);
-        Arc::new(Self { init, keeper, jobs, record, users, paused, stopped })
+        Arc::new(Self { init, keeper, jobs, record, ports, users, paused, stopped })
     }
 
     fn set_paused(&self, paused: bool) {
@@ -165,7 +168,17 @@ async fn request(mut channel: Channel, house: &Arc<House>) -> Result<(), LaneErr
             Err(_) => refuse(&mut channel, ENOSPC).await,
         },
         Some(Ask::File(order)) => files::serve(channel, order, &house.init, &house.record).await,
-        None => refuse(&mut channel, 0).await,
+        Some(Ask::Ports(_)) => {
+            channel.messages.sender.send_message(&PortStates { ports: house.ports.states() }).await
+        }
+        Some(Ask::Unpublish(unpublish)) => {
+            let found = match unpublish.host.parse() {
+                Ok(address) => house.ports.remove(address).await,
+                Err(_) => false,
+            };
+            channel.messages.sender.send_message(&Unpublished { found }).await
+        }
+        Some(Ask::Dial(_)) | None => refuse(&mut channel, 0).await,
     }
 }
 

@@ -12,6 +12,7 @@ mod job;
 mod jobs;
 mod keeper;
 mod log;
+mod ports;
 mod record;
 mod stream;
 mod view;
@@ -31,7 +32,8 @@ use wire::Side;
 
 use client::House;
 use keeper::Keeper;
-use record::Record;
+use ports::PublishError;
+use record::{Record, RecordError};
 
 /// How long the last words may take to reach a client that does not read.
 const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -48,6 +50,20 @@ enum SupervisorError {
     Descriptor(#[from] std::io::Error),
     #[error("cannot put the sandbox on record")]
     Record(#[from] WriteError),
+    #[error("cannot publish a port")]
+    Publish(#[source] std::io::Error),
+}
+
+impl From<PublishError> for SupervisorError {
+    fn from(error: PublishError) -> Self {
+        match error {
+            PublishError::Record(RecordError::Write(error)) => Self::Record(error),
+            PublishError::Unusable(error) => Self::Publish(error),
+            PublishError::Taken(_) | PublishError::Full | PublishError::Record(_) => {
+                Self::Publish(std::io::ErrorKind::InvalidInput.into())
+            }
+        }
+    }
 }
 
 /// The supervisor's whole life, in the process that its keeper forked for it. Its exit code is zero, or the error
@@ -58,7 +74,9 @@ pub fn main(bequest: Bequest) -> i32 {
     let source = match supervise(bequest) {
         Ok(()) => return 0,
         Err(
-            SupervisorError::Confine(ConfineError::Step { source, .. }) | SupervisorError::Descriptor(source),
+            SupervisorError::Confine(ConfineError::Step { source, .. })
+            | SupervisorError::Descriptor(source)
+            | SupervisorError::Publish(source),
         ) => source.raw_os_error(),
         Err(SupervisorError::Confine(ConfineError::Landlock(_))) => None,
         Err(SupervisorError::Record(error)) => no_record(&error),
@@ -87,9 +105,8 @@ async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
     let (init, from_inside) = wire::over_socket(bequest.channel, Side::Asking)?;
     // Nothing may be asked from inside; kept unread, what is sent there would fill our memory.
     drop(from_inside);
-    let listener = std::os::unix::net::UnixListener::from(bequest.listener);
-    listener.set_nonblocking(true)?;
-    let listener = UnixListener::from_std(listener)?;
+    let listener = async_listener(bequest.listener)?;
+    let publishing = async_listener(bequest.publishing)?;
 
     let record = Record::begin(Writer::new(bequest.audit, bequest.head)?, &bequest.events, bequest.stay)?;
     failpoint::attempt(Point::SupervisorStartRecorded)?;
@@ -97,6 +114,7 @@ async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
     let renewed = Arc::clone(&house);
     // Beside all else: a question that was dropped halfway would leave its answer to the next one.
     tokio::spawn(async move { renewed.record.renew(&renewed.keeper).await });
+    bequest.ports.into_iter().try_for_each(|port| house.ports.add(port))?;
     let first = client::serve(bequest.client, &house)?;
     failpoint::pass(Point::SupervisorServing);
     let accept = async {
@@ -122,10 +140,12 @@ async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
     tokio::select! {
         () = keeper.gone() => {}
         _ = house.init.closed() => {
+            house.ports.close().await;
             house.conclude(StopReason::Failed, None).await;
             keeper.lost().await;
         }
         job = house.jobs.last_ended() => {
+            house.ports.close().await;
             let exited = job.exited();
             house.conclude(StopReason::Exited, exited.map(|exited| exited.code)).await;
             keeper.exited(exited).await;
@@ -134,10 +154,12 @@ async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
         () = house.stopped() => {
             // Those that were told to end have; how, is on its way.
             let _ = tokio::time::timeout(LAST_WORDS, house.jobs.settled()).await;
+            house.ports.close().await;
             house.conclude(StopReason::Asked, None).await;
             keeper.end().await;
         }
         () = left => {
+            house.ports.close().await;
             house.conclude(StopReason::Asked, None).await;
             keeper.end().await;
         }
@@ -145,7 +167,9 @@ async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
         () = idle => end_by_itself(&house, audit::Limit::Idle, StopReason::Idle, Plea::Idle).await,
         () = house.watch_disk() => {}
         () = accept => {}
+        () = ports::take(publishing, &house.ports) => {}
     }
+    house.ports.close().await;
     // What has been said to the first client must arrive, whoever ended first.
     first.shutdown();
     let _ = tokio::time::timeout(LAST_WORDS, first.closed()).await;
@@ -175,4 +199,10 @@ fn async_stream(stream: impl Into<OwnedFd>) -> Result<tokio::net::UnixStream, Su
     let stream = UnixStream::from(stream.into());
     stream.set_nonblocking(true)?;
     Ok(tokio::net::UnixStream::from_std(stream)?)
+}
+
+fn async_listener(listener: OwnedFd) -> Result<UnixListener, SupervisorError> {
+    let listener = std::os::unix::net::UnixListener::from(listener);
+    listener.set_nonblocking(true)?;
+    Ok(UnixListener::from_std(listener)?)
 }

@@ -71,7 +71,7 @@ impl Record {
         }
     }
 
-    fn put(&self, event: &Event) -> Result<(), RecordError> {
+    pub(crate) fn put(&self, event: &Event) -> Result<(), RecordError> {
         let mut state = self.state();
         if state.is_over {
             return Err(RecordError::Over);

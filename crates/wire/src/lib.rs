@@ -13,6 +13,7 @@ mod frame;
 mod lane;
 mod message;
 mod reader;
+mod relay;
 mod state;
 mod stream;
 mod writer;
@@ -23,11 +24,12 @@ pub use connection::{Connection, Incoming, Side, start};
 pub use error::{ConnectionEnd, ConnectionError, LaneError, ProtocolError};
 pub use lane::{Lane, LaneReceiver, LaneSender, MESSAGE_LIMIT};
 pub use message::{
-    Ask, Attach, Change, Detach, EXEC_VARIABLE, Event, Exec, ExecEvent, ExecInput, ExecState, Execs, Exited,
-    FILE_REQUEST_LIMIT, Failed, FileAnswer, FileAsk, FileChanged, FileCode, FileDone, FileEntry, FileFailed,
-    FileKind, FileOrder, FileReply, FileRequest, FileSkipped, FileStat, LIST_LIMIT, List, ListDirectory,
-    MakeDirectory, MoveFile, NewLimits, PATH_LIMIT, PackTree, Pause, ReadFile, RemoveFile, Request, Send,
-    SkippedWhy, Started, StatFile, Step, Stop, Tell, UnpackTree, VERSION, WatchFile, WindowSize, WriteFile,
-    WriteHow,
+    Ask, Attach, Change, Detach, Dial, Dialled, EXEC_VARIABLE, Event, Exec, ExecEvent, ExecInput, ExecState,
+    Execs, Exited, FILE_REQUEST_LIMIT, Failed, FileAnswer, FileAsk, FileChanged, FileCode, FileDone,
+    FileEntry, FileFailed, FileKind, FileOrder, FileReply, FileRequest, FileSkipped, FileStat, LIST_LIMIT,
+    List, ListDirectory, MakeDirectory, MoveFile, NewLimits, PATH_LIMIT, PackTree, Pause, PortState,
+    PortStates, Ports, ReadFile, RemoveFile, Request, Send, SkippedWhy, Started, StatFile, Step, Stop, Tell,
+    UnpackTree, Unpublish, Unpublished, VERSION, WatchFile, WindowSize, WriteFile, WriteHow,
 };
+pub use relay::{Carrier, Count, relay, reset};
 pub use stream::{over_pipes, over_socket};

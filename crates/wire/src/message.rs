@@ -4,6 +4,7 @@
 
 mod files;
 mod pause;
+mod ports;
 
 pub use files::{
     Change, FILE_REQUEST_LIMIT, FileAnswer, FileAsk, FileChanged, FileCode, FileDone, FileEntry, FileFailed,
@@ -12,6 +13,7 @@ pub use files::{
     WriteFile, WriteHow,
 };
 pub use pause::{NewLimits, Pause};
+pub use ports::{Dial, Dialled, PortState, PortStates, Ports, Unpublish, Unpublished};
 
 /// The version of this list. Both sides of a connection are of one build today; the number is checked so that
 /// they can be of two builds later.
@@ -27,7 +29,7 @@ pub struct Request {
     #[prost(uint32, tag = "1")]
     pub version: u32,
     /// The question itself.
-    #[prost(oneof = "Ask", tags = "2, 3, 4, 5, 6, 7, 8, 9")]
+    #[prost(oneof = "Ask", tags = "2, 3, 4, 5, 6, 7, 8, 9, 20, 21, 22")]
     pub ask: Option<Ask>,
 }
 
@@ -60,6 +62,16 @@ pub enum Ask {
     /// The owner gives other limits: answered when that is on record. Asked of a supervisor only.
     #[prost(message, tag = "9")]
     Limit(NewLimits),
+    /// Connect to a port inside: answered by one [`Dialled`]. Lane `In` carries what it is sent, `Out` what it answers.
+    /// Asked of init only.
+    #[prost(message, tag = "20")]
+    Dial(Dial),
+    /// Which ports are published: answered by one [`PortStates`]. Asked of a supervisor only.
+    #[prost(message, tag = "21")]
+    Ports(Ports),
+    /// Close a published port: answered by one [`Unpublished`]. Asked of a supervisor only.
+    #[prost(message, tag = "22")]
+    Unpublish(Unpublish),
 }
 
 /// Something to be done with files.

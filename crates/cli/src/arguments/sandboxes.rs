@@ -17,6 +17,7 @@ use super::{SandboxOptions, TerminalOptions};
 Examples:
   agentbox create
   agentbox create --name box --memory 8G --mount ~/data:/data
+  agentbox create --name web --publish 8080:80
   id=$(agentbox create) && agentbox exec $id -- python3 -V; agentbox rm -f $id")]
 pub(crate) struct Create {
     #[command(flatten)]
@@ -104,7 +105,8 @@ JSON:
     \"created\": milliseconds since 1970, \"since\": the same or null,
     \"reason\": \"exited\" | \"stopped\" | \"expired\" | \"idle\" | \"killed\" or null,
     \"code\": an exit code or null,
-    \"kept\": whether `stop` leaves anything, \"problem\": text or null
+    \"kept\": whether `stop` leaves anything, \"problem\": text or null,
+    \"ports\": [{\"address\", \"port\", \"inside\"}], those that `--publish` named
   }]
   Names are stable; later versions may add fields.")]
 pub(crate) struct Ls {

@@ -51,7 +51,7 @@ async fn run(engine: &Engine) -> Result<Report, Problem> {
     let told = |error: EngineError| error.problem();
     let spec = spec(engine)?;
     let keeper = WaitingKeeper::start().map_err(told)?;
-    let Starting { client, keeper } =
+    let Starting { client, keeper, .. } =
         engine.start(keeper, spec.clone(), Stay::WithFirstClient).map_err(told)?;
     let events = keeper.listen().map_err(told)?;
     let command = Command { argv: vec![PROGRAM.into()], terminal: None, timeout: None };
@@ -83,6 +83,7 @@ fn spec(engine: &Engine) -> Result<SandboxSpec, Problem> {
         limits: Limits::default(),
         nesting: Nesting::Closed,
         life: Life::default(),
+        ports: Vec::new(),
     })
 }
 
