@@ -39,3 +39,41 @@ callers!(an_attached_reader_is_waited_for, |caller| {
     let stdout = said.assert_success().stdout();
     assert!(stdout.lines().map(|line| line.parse::<u32>().unwrap()).eq(1..=2_000_000));
 });
+
+callers!(many_noisy_processes_take_no_more_than_their_share, |caller| {
+    let home = Home::new(caller);
+    let id = home.create(&[]);
+    let script = "head -c 6000000 /dev/zero; head -c 6000000 /dev/zero >&2; echo end; sleep 600";
+    let numbers: Vec<String> = (0..30)
+        .map(|_| home.say(&["exec", "--detach", &id, "--", "sh", "-c", script]).assert_success().stdout())
+        .collect();
+    // 30 processes with two streams of 4 MiB each would be 240 MiB.
+    for number in &numbers {
+        wait_for_end(&home, &id, number.trim());
+    }
+    let supervisor = home.status(&id)["supervisor"].as_i64().unwrap();
+    let held = memory(supervisor);
+    assert!((32..96).contains(&(held >> 10)), "the supervisor holds {held} KiB");
+    // A viewer gets every byte all the same, and what it reads is not at the cost of what it has not read.
+    let said = home.say(&["exec", &id, "--", "sh", "-c", "seq 2000000"]);
+    let stdout = said.assert_success().stdout();
+    assert!(stdout.lines().map(|line| line.parse::<u32>().unwrap()).eq(1..=2_000_000));
+    assert!(memory(supervisor) >> 10 < 96);
+});
+
+/// Waits until the end of what a process wrote is there.
+#[track_caller]
+fn wait_for_end(home: &Home, id: &str, number: &str) {
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !home.say(&["logs", id, number]).assert_success().stdout.ends_with(b"end\n") {
+        assert!(std::time::Instant::now() < deadline, "process {number} has not written its end");
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+}
+
+/// The memory of a process in KiB, its share of what it shares included.
+fn memory(pid: i64) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{pid}/smaps_rollup")).unwrap();
+    let line = text.lines().find_map(|line| line.strip_prefix("Pss:")).unwrap();
+    line.trim().strip_suffix(" kB").unwrap().trim().parse().unwrap()
+}

@@ -14,6 +14,7 @@ use wire::{
 
 use crate::keeper::Keeper;
 use crate::record::Record;
+use crate::shelf::Shelf;
 use crate::stream::Stream;
 
 const SIGKILL: i32 = 9;
@@ -93,6 +94,7 @@ impl Job {
         number: u64,
         exec: &Exec,
         init: &Connection,
+        shelf: &Arc<Shelf>,
     ) -> Result<(Arc<Self>, Listening), LaneError> {
         let Channel { messages, input, output, error, handle } =
             init.open().map_err(|_| LaneError::Closed)?;
@@ -103,8 +105,8 @@ impl Job {
             terminal: exec.terminal.map(|_| exec.terminal_name.clone()),
             detached: exec.detached,
             last: exec.last,
-            output: Arc::new(exec.terminal.map_or_else(Stream::default, Stream::of_terminal)),
-            error: Arc::default(),
+            output: Stream::new(shelf, exec.terminal),
+            error: Stream::new(shelf, None),
             progress: watch::channel(Progress::Asked).0,
             pid: AtomicI32::new(0),
             input: Mutex::new(Some(input.sender)),
@@ -193,10 +195,10 @@ impl Job {
         self.output.size() + self.error.size()
     }
 
-    /// Forgets what it wrote.
+    /// Forgets what it wrote, but for what somebody still reads.
     pub(crate) fn forget_outputs(&self) {
-        self.output.clear();
-        self.error.clear();
+        self.output.forget(usize::MAX);
+        self.error.forget(usize::MAX);
     }
 
     pub(crate) fn state(&self) -> ExecState {

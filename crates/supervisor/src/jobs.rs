@@ -12,6 +12,7 @@ use crate::idle::Users;
 use crate::job::{Job, Listening, Progress};
 use crate::keeper::Keeper;
 use crate::record::{Record, RecordError};
+use crate::shelf::Shelf;
 
 /// How many that are over are known.
 const KNOWN: usize = 256;
@@ -29,6 +30,7 @@ pub(crate) struct Jobs {
     going: watch::Sender<usize>,
     record: Arc<Record>,
     users: Users,
+    shelf: Arc<Shelf>,
 }
 
 /// Why a process was not asked for.
@@ -57,7 +59,7 @@ impl Table {
 impl Jobs {
     pub(crate) fn new(record: Arc<Record>, users: Users) -> Self {
         let (last, going) = (watch::channel(None).0, watch::channel(0).0);
-        Self { table: Mutex::default(), last, going, record, users }
+        Self { table: Mutex::default(), last, going, record, users, shelf: Arc::default() }
     }
 
     /// Nothing that could break is ever half done under this lock, so poison is ignored.
@@ -98,7 +100,7 @@ impl Jobs {
         if exec.terminal.is_some() && table.has_terminal(&exec.terminal_name) {
             return Err(StartError::NameTaken);
         }
-        let (job, listening) = Job::new(number, exec, init)?;
+        let (job, listening) = Job::new(number, exec, init, &self.shelf)?;
         self.record.exec(number, exec)?;
         table.next = number;
         table.jobs.insert(number, Arc::clone(&job));

@@ -14,6 +14,7 @@ mod keeper;
 mod log;
 mod ports;
 mod record;
+mod shelf;
 mod stream;
 mod view;
 

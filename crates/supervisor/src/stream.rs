@@ -1,5 +1,6 @@
 //! One output of a process: what it wrote is kept in a log, and everyone who views it reads on from there. Who views
-//! it is waited for, so that nothing is lost to a slow viewer; where nobody does, the oldest bytes make room.
+//! it is waited for, so that nothing is lost to a slow viewer; where nobody does, the oldest bytes make room. So they do
+//! where all streams together hold too much ([`Shelf`]).
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -10,11 +11,13 @@ use tokio::sync::{Notify, watch};
 use wire::{LaneError, LaneReceiver, LaneSender, WindowSize};
 
 use crate::log::{CAPACITY, Log, Piece};
+use crate::shelf::{Shelf, Spare};
 
 /// One output of a process.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(crate) struct Stream {
     state: Mutex<State>,
+    shelf: Arc<Shelf>,
     /// Something was added, or nothing more will be.
     grown: Notify,
     /// A viewer has read on, or is gone.
@@ -40,9 +43,27 @@ pub(crate) struct Viewer {
 }
 
 impl Stream {
+    /// A stream among others; that of a terminal has a size.
+    pub(crate) fn new(shelf: &Arc<Shelf>, terminal: Option<WindowSize>) -> Arc<Self> {
+        let screen = terminal.map(|size| Screen::new(screen_size(size)));
+        let state = Mutex::new(State { screen, ..State::default() });
+        let (grown, read) = (Notify::new(), Notify::new());
+        let stream = Arc::new(Self { state, shelf: Arc::clone(shelf), grown, read });
+        shelf.add(&stream);
+        stream
+    }
+
     /// Nothing that could break is ever half done under this lock, so poison is ignored.
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes what is kept, and says so to the shelf.
+    fn change(&self, change: impl FnOnce(&mut State)) {
+        let mut state = self.state();
+        let before = state.log.held();
+        change(&mut state);
+        self.shelf.account(before, state.log.held());
     }
 
     /// Keeps all that comes from inside, until its end.
@@ -50,22 +71,27 @@ impl Stream {
         while let Ok(Some(bytes)) = lane.next().await {
             loop {
                 let read = self.read.notified();
-                if self.state().has_room(bytes.len()) {
+                let is_room = self.shelf.make_room(bytes.len());
+                if self.state().takes(bytes.len(), is_room) {
                     break;
                 }
                 read.await;
             }
-            self.state().push(&bytes);
-            self.grown.notify_waiters();
+            self.push(&bytes);
         }
-        self.state().log.finish();
+        self.finish();
+    }
+
+    /// Keeps bytes.
+    pub(crate) fn push(&self, bytes: &[u8]) {
+        self.change(|state| state.push(bytes));
         self.grown.notify_waiters();
     }
 
-    /// The stream of a terminal of this size.
-    pub(crate) fn of_terminal(size: WindowSize) -> Self {
-        let state = State { screen: Some(Screen::new(screen_size(size))), ..State::default() };
-        Self { state: Mutex::new(state), ..Self::default() }
+    /// Nothing more will come.
+    pub(crate) fn finish(&self) {
+        self.change(|state| state.log.finish());
+        self.grown.notify_waiters();
     }
 
     /// The terminal has another size now.
@@ -101,14 +127,32 @@ impl Stream {
         self.state().log.end()
     }
 
-    /// What it holds.
+    /// How much memory it holds.
     pub(crate) fn size(&self) -> usize {
-        self.state().log.len()
+        self.state().log.held()
     }
 
-    /// Forgets what was written.
-    pub(crate) fn clear(&self) {
-        self.state().log.clear();
+    /// What it could do without.
+    pub(crate) fn spare(&self) -> Spare {
+        let state = self.state();
+        let seen = state.seen().saturating_sub(state.log.start());
+        Spare {
+            bytes: usize::try_from(seen).unwrap_or(usize::MAX),
+            is_finished: state.log.is_finished(),
+            is_viewed: !state.viewers.is_empty(),
+        }
+    }
+
+    /// Forgets so many of the oldest bytes; none that a viewer waits for.
+    pub(crate) fn forget(&self, count: usize) {
+        let count = count.min(self.spare().bytes);
+        self.change(|state| state.log.forget(count));
+    }
+}
+
+impl Drop for Stream {
+    fn drop(&mut self) {
+        self.change(|state| state.log.forget(usize::MAX));
     }
 }
 
@@ -135,10 +179,16 @@ impl State {
         (id, offset)
     }
 
-    fn has_room(&self, more: usize) -> bool {
-        let Some(slowest) = self.viewers.values().min() else { return true };
-        let unread = self.log.end().saturating_sub(*slowest);
-        unread == 0 || unread.saturating_add(more as u64) <= CAPACITY as u64
+    /// The offset up to which all viewers have seen it.
+    fn seen(&self) -> u64 {
+        self.viewers.values().min().map_or(self.log.end(), |slowest| (*slowest).max(self.log.start()))
+    }
+
+    /// Whether so much more can be kept without any loss to a viewer. Where there is no room among all streams, viewers
+    /// see it piece by piece.
+    fn takes(&self, more: usize, is_room: bool) -> bool {
+        let unseen = self.log.end().saturating_sub(self.seen());
+        unseen == 0 || (is_room && unseen.saturating_add(more as u64) <= CAPACITY as u64)
     }
 }
 
