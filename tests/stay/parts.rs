@@ -134,6 +134,10 @@ callers!(a_part_that_cannot_be_made_is_made_later, |caller| {
     assert!(is_newer(), "the next part was never asked for again");
     home.exec(&id, &["true"]);
     home.say(&["stop", &id]).assert_success();
+    assert!(
+        fs::metadata(part(&home, &id, Part::Newest)).unwrap().len() > 0,
+        "nobody writes to the next part"
+    );
     verified(&home, &id);
 });
 
