@@ -134,4 +134,6 @@ callers!(nothing_is_started_of_which_there_is_no_record, |caller| {
     fs::remove_file(&filler).unwrap();
     home.exec(&id, &["true"]);
     home.say(&["audit", "--verify", &id]).assert_success();
+    // The disk goes before its home does, which would not find the sandbox any more.
+    home.say(&["rm", "--force", &id]).assert_success();
 });

@@ -78,16 +78,17 @@ impl Children {
         }
     }
 
-    /// Tells every process to end and waits until none is left, or for as long as `grace`. Whatever ends comes to
-    /// init, so that without a child of its own there is nobody.
+    /// Tells every process to end and waits until none is left, or for as long as `grace`; what is left then is killed,
+    /// so that it is known how each has ended before the walls come down.
     pub(crate) async fn end_all(&self, grace: Duration) {
-        const LOOK: Duration = Duration::from_millis(5);
-        let deadline = Instant::now().checked_add(grace);
+        /// What the kernel takes to end those that were killed; what it does not, ends with init.
+        const DYING: Duration = Duration::from_millis(500);
         let _ = sys::signal(EVERYBODY, libc::SIGTERM);
         // What is stopped hears of it only when it goes on.
         let _ = sys::signal(EVERYBODY, libc::SIGCONT);
-        while sys::has_children() && deadline.is_none_or(|deadline| Instant::now() < deadline) {
-            tokio::time::sleep(LOOK).await;
+        if !none_is_left(grace).await {
+            let _ = sys::signal(EVERYBODY, libc::SIGKILL);
+            none_is_left(DYING).await;
         }
     }
 
@@ -123,6 +124,20 @@ impl Children {
             let _ = child.exit.send(Exit::from(status));
         }
     }
+}
+
+/// Waits until there is nobody, or for so long; whether there is nobody. Whatever ends comes to init, so that without a
+/// child of its own there is none.
+async fn none_is_left(patience: Duration) -> bool {
+    const LOOK: Duration = Duration::from_millis(5);
+    let deadline = Instant::now().checked_add(patience);
+    while sys::has_children() {
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return false;
+        }
+        tokio::time::sleep(LOOK).await;
+    }
+    true
 }
 
 /// Signals the group of a process that is not reaped. It may be so young that it has no group of its own yet;
