@@ -3,7 +3,7 @@
 #   make run ARGS="run -- bash"   build and run; without ARGS a one-minute tour
 #   make test                     everything that has to hold, in under 20 minutes once built
 #   make test-full                the long forms too
-#   make bench                    numbers, beside bubblewrap, runc, crun and nsenter
+#   make bench                    numbers, beside bubblewrap, runc, crun and nsenter; BENCH_LONG=1 for the long form
 #   make install PREFIX=/usr/local
 #   make release                  static binaries in a tarball
 
@@ -37,7 +37,7 @@ test-full:
 	@tests/run.sh full
 
 bench: build
-	@bench/run.sh $(RELEASE)
+	@bench/run.sh $(RELEASE) $(if $(BENCH_LONG),long,whole)
 
 lint:
 	cargo fmt --all --check

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # `make bench`: measures agentbox beside its peers, prints a table and writes target/bench/result.json.
-# Nothing else should run on the machine. `bench/run.sh BIN_DIR [quick|whole [PART…]]`, where a part is one of cycles,
-# exec, throughput, together, idle, kernel and leaks.
+# Nothing else should run on the machine. `bench/run.sh BIN_DIR [quick|whole|long [PART…]]`, where a part is one of
+# cycles, exec, copy, throughput, together, idle, many, kernel, leaks and turnover.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin="${1:?directory of agentbox and agentbox-init}"
@@ -10,11 +10,12 @@ bin="${1:?directory of agentbox and agentbox-init}"
 tests/setup.sh
 cargo build --quiet --release --locked -p agentbox-bench
 mkdir -p target/bench
-# The users who measure must be able to reach the programs, wherever the checkout lies.
-stage=$(mktemp -d /tmp/agentbox-bench.XXXXXX)
+# The users who measure must be able to reach the programs, wherever the checkout lies. Files that are copied lie beside
+# them, on disk and not in memory.
+stage=$(mktemp -d /var/tmp/agentbox-bench.XXXXXX)
 trap 'rm -rf "$stage"' EXIT
 chmod 755 "$stage"
-install -m 755 "$bin/agentbox" "$bin/agentbox-init" target/release/agentbox-bench "$stage/"
+install -m 755 "$bin/agentbox" "$bin/agentbox-init" "${CARGO_TARGET_DIR:-target}/release/agentbox-bench" "$stage/"
 # crun refuses machines with some controllers on v1 and hugetlb on v2. In a mount namespace of its own the whole
 # measurement runs with hugetlb on v1, too; the machine's mounts stay as they are.
 unified=/sys/fs/cgroup/unified
@@ -25,9 +26,10 @@ if [ -e "$unified/cgroup.controllers" ]; then
     trap 'rm -rf "$stage"; echo +hugetlb > "$unified/cgroup.subtree_control" || true' EXIT
   fi
   mkdir "$stage/hugetlb"
-  unshare --mount --propagation private sh -c '
-    mount -t cgroup -o hugetlb hugetlb "$1/hugetlb" || echo "note: hugetlb stays on v2" >&2
-    shift; exec "$@"' sh "$stage" "$stage/agentbox-bench" "${@:2}" > target/bench/result.json
-else
-  "$stage/agentbox-bench" "${@:2}" > target/bench/result.json
 fi
+# Root's sandboxes have one place below /run; there, too, the measurement sees only its own.
+install -d -m 700 /run/agentbox /run/agentbox/sandboxes
+unshare --mount --propagation private sh -ec '
+  mount -t tmpfs -o mode=700 sandboxes /run/agentbox/sandboxes
+  [ ! -d "$1/hugetlb" ] || mount -t cgroup -o hugetlb hugetlb "$1/hugetlb" || echo "note: hugetlb stays on v2" >&2
+  shift; exec "$@"' sh "$stage" "$stage/agentbox-bench" "${@:2}" > target/bench/result.json

@@ -3,13 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use rustix::process::geteuid;
 use serde_json::{Value, json};
 
-use crate::{directory, mapped};
+use crate::sandbox::succeed;
+use crate::{directory, interrupt, mapped};
 
 /// A program that starts a sandbox for one command.
 #[derive(Clone, Debug)]
@@ -27,13 +28,6 @@ impl Contender {
         let program = directory()?.join("agentbox").display().to_string();
         let argv = [program.as_str(), "run", "--"].map(str::to_owned).to_vec();
         Ok(Self { name: "agentbox", argv, fixed_command: false, ids: None })
-    }
-
-    /// The same, started by another user.
-    pub(crate) fn started_by(mut self, user: &str) -> Self {
-        let prefix = ["setpriv", "--reuid", user, "--regid", user, "--init-groups", "--reset-env"];
-        self.argv.splice(0..0, prefix.map(str::to_owned));
-        self
     }
 
     /// The same namespaces and a comparable root, as its manual page shows it.
@@ -68,7 +62,7 @@ impl Contender {
     /// An OCI runtime on a bundle of the host's /usr, with the same limits.
     pub(crate) fn oci(name: &'static str, bundles: &Path) -> Result<Self> {
         let bundle = bundles.join(name);
-        make_bundle(&bundle)?;
+        make_bundle(&bundle, &["/bin/true"])?;
         let bundle = bundle.display().to_string();
         let argv = [name, "run", "--bundle", &bundle, "agentbox-bench"].map(str::to_owned).to_vec();
         Ok(Self { name, argv, fixed_command: true, ids: None })
@@ -88,15 +82,10 @@ impl Contender {
     /// One full cycle of /bin/true.
     pub(crate) fn cycle(&self) -> Result<Duration> {
         if let Some(first) = self.ids {
+            interrupt::check()?;
             return mapped::cycle(first);
         }
-        let begun = Instant::now();
-        let status = self.command(&["/bin/true"]).status().with_context(|| self.name.to_owned())?;
-        let taken = begun.elapsed();
-        if !status.success() {
-            bail!("{} ended with {status}", self.name);
-        }
-        Ok(taken)
+        succeed(&mut self.command(&["/bin/true"])).with_context(|| self.name.to_owned())
     }
 
     /// Whether it works here at all.
@@ -123,7 +112,8 @@ pub(crate) fn for_cycles(bundles: &Path) -> Result<Vec<Contender>> {
     Ok(contenders)
 }
 
-fn make_bundle(bundle: &Path) -> Result<()> {
+/// A bundle of the host's /usr for one command.
+pub(crate) fn make_bundle(bundle: &Path, command: &[&str]) -> Result<()> {
     let root = bundle.join("rootfs");
     for directory in ["usr", "proc", "dev", "sys", "tmp"] {
         fs::create_dir_all(root.join(directory))?;
@@ -141,7 +131,7 @@ fn make_bundle(bundle: &Path) -> Result<()> {
     }
     let mut config: Value = serde_json::from_slice(&fs::read(&path)?)?;
     config["process"]["terminal"] = json!(false);
-    config["process"]["args"] = json!(["/bin/true"]);
+    config["process"]["args"] = json!(command);
     let usr = json!({"destination": "/usr", "type": "bind", "source": "/usr", "options": ["rbind", "ro"]});
     if let Some(mounts) = config["mounts"].as_array_mut() {
         mounts.push(usr);

@@ -13,7 +13,7 @@ use crate::statistics::median_milliseconds;
 const PAUSE: Duration = Duration::from_millis(150);
 
 pub(crate) fn measure(who: &str, effort: Effort) -> Result<Vec<Line>> {
-    let bundles = std::env::temp_dir().join(format!("agentbox-bench-{}", std::process::id()));
+    let bundles = std::env::temp_dir().join("bundles");
     let contenders = for_cycles(&bundles)?;
     let lines = [("cold", PAUSE), ("back to back", Duration::ZERO)]
         .into_iter()

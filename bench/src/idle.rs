@@ -4,20 +4,22 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Read as _;
+use std::path::Path;
 use std::process::Stdio;
 
 use anyhow::{Context as _, Result};
 
 use crate::Effort;
-use crate::contender::Contender;
 use crate::goal::{Bound, Line};
+use crate::place::Place;
 use crate::together::end;
 
-pub(crate) fn measure(who: &str, effort: Effort) -> Result<Line> {
-    let contender = Contender::agentbox()?.started_by(who);
+pub(crate) fn measure(who: &str, place: &Place, effort: Effort) -> Result<Line> {
     let mut processes = Vec::new();
     for _ in 0..effort.together {
-        let mut command = contender.command(&["/bin/sh", "-c", "echo; read line"]);
+        let run = ["run", "--", "/bin/sh", "-c", "echo; read line"];
+        let mut command = place.caller().agentbox(&run)?;
+        command.stderr(Stdio::null());
         processes.push(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?);
     }
     for process in &mut processes {
@@ -39,7 +41,7 @@ pub(crate) fn measure(who: &str, effort: Effort) -> Result<Line> {
 }
 
 /// KiB of each role over all processes of ours.
-fn sums_by_role() -> Result<BTreeMap<&'static str, u64>> {
+pub(crate) fn sums_by_role() -> Result<BTreeMap<&'static str, u64>> {
     let mut sums = BTreeMap::new();
     for entry in fs::read_dir("/proc")?.flatten() {
         let Ok(name) = fs::read_to_string(entry.path().join("comm")) else { continue };
@@ -49,10 +51,15 @@ fn sums_by_role() -> Result<BTreeMap<&'static str, u64>> {
             "init" => "init",
             _ => continue,
         };
-        let Ok(rollup) = fs::read_to_string(entry.path().join("smaps_rollup")) else { continue };
-        let pss = rollup.lines().find_map(|line| line.strip_prefix("Pss:")).context("no Pss")?;
-        let kibibytes: u64 = pss.trim().trim_end_matches(" kB").trim().parse()?;
+        let Some(kibibytes) = proportional_kibibytes(&entry.path()) else { continue };
         *sums.entry(role).or_insert(0) += kibibytes;
     }
     Ok(sums)
+}
+
+/// The proportional memory of a process, by its directory in /proc; none where it has ended.
+pub(crate) fn proportional_kibibytes(process: &Path) -> Option<u64> {
+    let rollup = fs::read_to_string(process.join("smaps_rollup")).ok()?;
+    let line = rollup.lines().find_map(|line| line.strip_prefix("Pss:"))?;
+    line.trim().trim_end_matches(" kB").trim().parse().ok()
 }

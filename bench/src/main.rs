@@ -1,23 +1,34 @@
 //! `make bench`: agentbox beside its peers, interleaved in one run; medians and ratios as a table on stderr and
 //! as JSON on stdout. Root starts it; what is measured as an ordinary user is measured by a worker of that user.
 
+mod clients;
+mod container;
 mod contender;
+mod copy;
 mod cycles;
+mod enter;
 mod exec;
 mod goal;
 mod idle;
+mod interrupt;
 mod kernel;
 mod leaks;
+mod many;
 mod mapped;
+mod place;
+mod remains;
+mod sandbox;
 mod statistics;
 mod throughput;
 mod together;
+mod turnover;
 
 use std::path::PathBuf;
-use std::process::{Command, ExitCode, Stdio};
+use std::process::{ExitCode, Stdio};
 
 use anyhow::{Context as _, Result, bail};
 use goal::Line;
+use place::Place;
 use rustix::process::geteuid;
 
 /// How much is measured.
@@ -29,7 +40,38 @@ pub(crate) struct Effort {
     pub(crate) together: usize,
     /// Cycles in a row before leaks are counted.
     pub(crate) endurance: usize,
+    /// Sandboxes that stay and idle.
+    pub(crate) idle: usize,
+    /// Sandboxes that are made, used and removed before leaks are counted.
+    pub(crate) turnover: usize,
+    /// The size of the file that is copied.
+    pub(crate) copied_mebibytes: usize,
+    /// The files in the tree that is copied.
+    pub(crate) copied_files: usize,
 }
+
+const QUICK: Effort = Effort {
+    cycles: 15,
+    together: 30,
+    endurance: 200,
+    idle: 100,
+    turnover: 300,
+    copied_mebibytes: 256,
+    copied_files: 4000,
+};
+
+const WHOLE: Effort = Effort {
+    cycles: 60,
+    together: 100,
+    endurance: 2000,
+    idle: 1000,
+    turnover: 1000,
+    copied_mebibytes: 1024,
+    copied_files: 20_000,
+};
+
+/// The first word of a process that measures for another.
+const WORKER: &str = "worker";
 
 fn main() -> ExitCode {
     match run() {
@@ -42,32 +84,45 @@ fn main() -> ExitCode {
 }
 
 fn run() -> Result<()> {
+    interrupt::watch()?;
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let form = words.first().copied().unwrap_or("whole");
-    let effort = match form {
-        "whole" => Effort { cycles: 60, together: 100, endurance: 2000 },
-        "quick" => Effort { cycles: 15, together: 30, endurance: 200 },
-        other => bail!("'{other}' is neither whole nor quick"),
+    let (is_worker, words) = match words.split_first() {
+        Some((&WORKER, rest)) => (true, rest),
+        _ => (false, words.as_slice()),
+    };
+    let effort = match words.first().copied().unwrap_or("whole") {
+        "long" => Effort { turnover: 10_000, ..WHOLE },
+        "whole" => WHOLE,
+        "quick" => QUICK,
+        other => bail!("'{other}' is none of quick, whole and long"),
     };
     let parts = Parts(words.get(1..).unwrap_or_default());
-    let mut lines = Vec::new();
-    if geteuid().is_root() {
-        for user in ["agentbox-plain", "agentbox-sub"] {
-            eprintln!("measuring as {user} …");
-            lines.extend(worker(user, &words)?);
-            if parts.include("idle") {
-                lines.push(idle::measure(user, effort)?);
-            }
-        }
-        eprintln!("measuring as root …");
-        lines.extend(measure_as_root(effort, parts)?);
-        goal::print_table(&lines);
-    } else {
-        lines.extend(measure_as_user(effort, parts)?);
-    }
+    let lines =
+        if is_worker { measure_as_worker(effort, parts)? } else { measure_all(effort, parts, words)? };
     println!("{}", serde_json::to_string_pretty(&lines)?);
     Ok(())
+}
+
+fn measure_all(effort: Effort, parts: Parts<'_>, words: &[&str]) -> Result<Vec<Line>> {
+    let mut lines = Vec::new();
+    for user in ["agentbox-plain", "agentbox-sub", "root"] {
+        eprintln!("measuring as {user} …");
+        let place = Place::make(user)?;
+        lines.extend(worker(user, &place, words)?);
+        // The memory and the descriptors of these processes only root sees.
+        if parts.include("idle") {
+            lines.push(idle::measure(user, &place, effort)?);
+        }
+        if parts.include("many") {
+            lines.extend(many::measure(user, &place, effort)?);
+        }
+        if parts.include("turnover") && user == "root" {
+            lines.push(turnover::measure(&place, effort)?);
+        }
+    }
+    goal::print_table(&lines);
+    Ok(lines)
 }
 
 /// What is measured: the named parts, or all.
@@ -80,50 +135,41 @@ impl Parts<'_> {
     }
 }
 
-fn measure_as_user(effort: Effort, parts: Parts<'_>) -> Result<Vec<Line>> {
+fn measure_as_worker(effort: Effort, parts: Parts<'_>) -> Result<Vec<Line>> {
     let who = std::env::var("USER").unwrap_or_default();
-    let mut lines = measure_as_anyone(&who, effort, parts)?;
-    if parts.include("throughput") {
+    let mut lines = Vec::new();
+    if parts.include("cycles") {
+        lines.extend(cycles::measure(&who, effort)?);
+    }
+    if parts.include("exec") {
+        lines.push(exec::measure(&who, effort)?);
+        lines.push(clients::measure(&who, effort)?);
+        lines.push(enter::measure(&who, effort)?);
+    }
+    if parts.include("copy") {
+        lines.extend(copy::measure(&who, effort)?);
+    }
+    if parts.include("together") {
+        lines.push(together::measure(&who, effort)?);
+    }
+    if geteuid().is_root() {
+        if parts.include("kernel") {
+            lines.extend(kernel::cgroups(effort)?);
+        }
+        if parts.include("leaks") {
+            lines.push(leaks::measure(effort)?);
+        }
+    } else if parts.include("throughput") {
         lines.push(throughput::measure(&who)?);
     }
     Ok(lines)
 }
 
-fn measure_as_root(effort: Effort, parts: Parts<'_>) -> Result<Vec<Line>> {
-    let mut lines = measure_as_anyone("root", effort, parts)?;
-    if parts.include("kernel") {
-        lines.extend(kernel::cgroups(effort)?);
-    }
-    if parts.include("leaks") {
-        lines.push(leaks::measure(effort)?);
-    }
-    Ok(lines)
-}
-
-fn measure_as_anyone(who: &str, effort: Effort, parts: Parts<'_>) -> Result<Vec<Line>> {
-    let mut lines = Vec::new();
-    if parts.include("cycles") {
-        lines.extend(cycles::measure(who, effort)?);
-    }
-    if parts.include("exec") {
-        lines.push(exec::measure(who, effort)?);
-    }
-    if parts.include("together") {
-        lines.push(together::measure(who, effort)?);
-    }
-    Ok(lines)
-}
-
-/// Measures as another user, in a process of that user's.
-fn worker(user: &str, words: &[&str]) -> Result<Vec<Line>> {
-    let ids = ["--reuid", user, "--regid", user, "--init-groups", "--reset-env"];
-    let output = Command::new("setpriv")
-        .args(ids)
-        .arg(directory()?.join("agentbox-bench"))
-        .args(words)
-        .stderr(Stdio::inherit())
-        .output()
-        .context("setpriv")?;
+/// Measures as a user, in a process of that user's.
+fn worker(user: &str, place: &Place, words: &[&str]) -> Result<Vec<Line>> {
+    let program = directory()?.join("agentbox-bench").display().to_string();
+    let mut command = place.caller().command(&program);
+    let output = command.arg(WORKER).args(words).stderr(Stdio::inherit()).output().context("worker")?;
     if !output.status.success() {
         bail!("the measurement as {user} failed");
     }
@@ -134,14 +180,4 @@ fn worker(user: &str, words: &[&str]) -> Result<Vec<Line>> {
 pub(crate) fn directory() -> Result<PathBuf> {
     let program = std::env::current_exe()?;
     Ok(program.parent().context("no directory")?.to_owned())
-}
-
-/// The runtime directory of whoever measures.
-pub(crate) fn runtime() -> PathBuf {
-    let uid = geteuid();
-    if uid.is_root() {
-        PathBuf::from("/run/agentbox/sandboxes")
-    } else {
-        PathBuf::from(format!("/tmp/agentbox-{}/sandboxes", uid.as_raw()))
-    }
 }

@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result};
 
 use crate::contender::Contender;
 use crate::goal::{Bound, Line};
+use crate::interrupt;
 
 const BYTES: u64 = 2 << 30;
 const ROUNDS: usize = 5;
@@ -39,6 +40,7 @@ pub(crate) fn measure(who: &str) -> Result<Line> {
 
 fn speed(contender: &Contender) -> Result<f64> {
     let mut command = contender.command(&["/usr/bin/head", "-c", &BYTES.to_string(), "/dev/zero"]);
+    interrupt::check()?;
     let begun = Instant::now();
     let mut process = command.stdout(Stdio::piped()).spawn()?;
     let mut stdout = process.stdout.take().context("no stdout")?;

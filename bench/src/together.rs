@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 
-use crate::Effort;
 use crate::contender::Contender;
 use crate::goal::{Bound, Line};
 use crate::statistics::median_milliseconds;
+use crate::{Effort, interrupt};
 
 const ROUNDS: usize = 5;
 
@@ -37,6 +37,7 @@ pub(crate) fn measure(who: &str, effort: Effort) -> Result<Line> {
 }
 
 fn start_all(contender: &Contender, count: usize) -> Result<Duration> {
+    interrupt::check()?;
     let begun = Instant::now();
     let mut processes = Vec::new();
     for _ in 0..count {
