@@ -58,6 +58,7 @@ impl Filed {
 
 /// What was last known of a sandbox.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "Written")]
 pub struct Status {
     /// The version of this file.
     pub version: u32,
@@ -67,7 +68,7 @@ pub struct Status {
 }
 
 /// What a sandbox was when its keeper last wrote.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "state", rename_all = "kebab-case")]
 pub enum State {
     /// Its walls stood.
@@ -108,6 +109,54 @@ pub enum Reason {
     Idle,
     /// Its init, its supervisor or its keeper was killed.
     Killed,
+}
+
+/// The fields of a status as they stand beside each other. A state that is read by its tag is read twice, which a list
+/// of many sandboxes feels.
+#[derive(Deserialize)]
+struct Written {
+    version: u32,
+    state: Name,
+    since_ms: Option<u64>,
+    keeper: Option<i32>,
+    init: Option<i32>,
+    supervisor: Option<i32>,
+    report: Option<Report>,
+    at_ms: Option<u64>,
+    reason: Option<Reason>,
+    code: Option<u8>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case")]
+enum Name {
+    Running,
+    Stopped,
+}
+
+impl TryFrom<Written> for Status {
+    type Error = String;
+
+    fn try_from(written: Written) -> Result<Self, String> {
+        fn there<T>(name: &str, field: Option<T>) -> Result<T, String> {
+            field.ok_or_else(|| format!("missing field `{name}`"))
+        }
+        let state = match written.state {
+            Name::Running => State::Running {
+                since_ms: there("since_ms", written.since_ms)?,
+                keeper: there("keeper", written.keeper)?,
+                init: there("init", written.init)?,
+                supervisor: there("supervisor", written.supervisor)?,
+                report: there("report", written.report)?,
+            },
+            Name::Stopped => State::Stopped {
+                at_ms: there("at_ms", written.at_ms)?,
+                reason: there("reason", written.reason)?,
+                code: written.code,
+            },
+        };
+        Ok(Self { version: written.version, state })
+    }
 }
 
 impl Status {
@@ -163,6 +212,20 @@ mod tests {
         assert_eq!(serde_json::from_str::<Status>(&text).unwrap(), status);
         assert!(text.contains("\"state\": \"stopped\""), "{text}");
         assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_running_one_is_read_as_it_was_written_and_with_all_of_it() {
+        let state =
+            State::Running { since_ms: 7, keeper: 2, init: 3, supervisor: 4, report: Report::default() };
+        let whole = serde_json::to_value(Status::new(state.clone())).unwrap();
+        assert_eq!(serde_json::from_value::<Status>(whole.clone()).unwrap(), Status::new(state));
+        for field in ["version", "state", "since_ms", "keeper", "init", "supervisor", "report"] {
+            let mut part = whole.clone();
+            part.as_object_mut().unwrap().remove(field).unwrap();
+            let error = serde_json::from_value::<Status>(part).unwrap_err().to_string();
+            assert!(error.contains(field), "{error}");
+        }
     }
 
     #[test]
