@@ -22,6 +22,9 @@ const GONE: &str = ".gone-";
 /// No file of ours is larger.
 const LARGEST: u64 = 8 << 20;
 
+/// Hardly one is larger, and then it is read at once.
+const USUAL: usize = 8 << 10;
+
 /// Reads the specification in a directory of `id`'s.
 pub(crate) fn read_filed(directory: &Path, id: &SandboxId) -> io::Result<Filed> {
     let filed: Filed = read_json(&directory.join(SPEC_FILE))?;
@@ -207,7 +210,7 @@ pub(crate) fn ids(all: &Path) -> Vec<SandboxId> {
 
 fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> io::Result<T> {
     use std::io::Read as _;
-    let mut bytes = Vec::new();
+    let mut bytes = Vec::with_capacity(USUAL);
     File::open(path)?.take(LARGEST).read_to_end(&mut bytes)?;
     Ok(serde_json::from_slice(&bytes)?)
 }
