@@ -121,7 +121,7 @@ fn with(
     work: impl AsyncFnOnce(Files<'_>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let id: SandboxId = engine.find(text)?;
-    let spec = engine.look_at(&id)?.spec;
+    let spec = engine.spec(&id)?;
     in_runtime(async {
         let silent = |error| Failure::new(format!("sandbox {id} does not answer")).cause(error);
         let (connection, _) = wire::over_socket(engine.enter(&id)?, Side::Asking).map_err(silent)?;

@@ -23,7 +23,7 @@ const EEXIST: i32 = 17;
 pub(crate) fn exec(exec: Exec) -> Result<ExitCode, Failure> {
     let engine = Engine::open()?;
     let id = engine.find(&exec.sandbox)?;
-    let spec = spec(engine.look_at(&id)?.spec, &exec)?;
+    let spec = spec(engine.spec(&id)?, &exec)?;
     settings::check_size(&exec.command, &spec.environment)?;
     let terminal = settings::terminal(&exec.terminal, exec.detach)?;
     let command = Command { argv: exec.command, terminal, timeout: exec.timeout };

@@ -20,7 +20,7 @@ use crate::terminal::{self, RawMode};
 pub(crate) fn attach(attach: Attach) -> Result<ExitCode, Failure> {
     let engine = Engine::open()?;
     let id = engine.find(&attach.sandbox)?;
-    let spec = engine.look_at(&id)?.spec;
+    let spec = engine.spec(&id)?;
     let keys = attach.detach_keys.unwrap_or_default();
     let (ended, name) = in_runtime(async {
         let found = find(&engine, &id, attach.terminal.as_deref()).await?;

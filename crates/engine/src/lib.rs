@@ -9,6 +9,7 @@ mod directories;
 pub mod doctor;
 mod error;
 mod files;
+mod find;
 mod kept;
 mod making;
 mod pause;

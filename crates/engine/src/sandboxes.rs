@@ -86,59 +86,33 @@ impl Engine {
         entries.filter(|entry| entry.sandbox.is_ok() || self.kept(&entry.id).exists()).collect()
     }
 
-    /// The ids of all that there are: kept, or only running.
-    fn ids(&self) -> Vec<SandboxId> {
-        let mut ids = kept::ids(&self.directories.kept());
-        ids.extend(kept::ids(&self.directories.sandboxes()).into_iter().filter(|id| self.is_running(id)));
-        ids.sort();
-        ids.dedup();
-        ids
-    }
-
-    /// Whom a person means: by id, by name, or by the beginning of an id.
-    pub fn find(&self, text: &str) -> Result<SandboxId, EngineError> {
-        let ids = self.ids();
-        if let Some(id) = ids.iter().find(|id| id.as_str() == text) {
-            return Ok(id.clone());
-        }
-        let named = |id: &&SandboxId| {
-            let filed = self.filed(id).ok();
-            filed.is_some_and(|filed| filed.spec.name.is_some_and(|name| name.as_str() == text))
-        };
-        if let Some(id) = ids.iter().find(named) {
-            return Ok(id.clone());
-        }
-        let fitting: Vec<&SandboxId> =
-            ids.iter().filter(|id| !text.is_empty() && id.as_str().starts_with(text)).collect();
-        match fitting.as_slice() {
-            [id] => Ok((*id).clone()),
-            [] => Err(EngineError::Unknown(text.escape_debug().to_string())),
-            several => Err(EngineError::Ambiguous {
-                text: text.to_owned(),
-                ids: several.iter().map(ToString::to_string).collect(),
-            }),
-        }
+    /// What a sandbox was made as.
+    pub fn spec(&self, id: &SandboxId) -> Result<SandboxSpec, EngineError> {
+        Ok(self.filed(id)?.spec)
     }
 
     pub(crate) fn filed(&self, id: &SandboxId) -> Result<Filed, EngineError> {
         let kept = self.kept(id);
-        if kept.exists() {
-            return kept.filed();
-        }
+        if kept.exists() { kept.filed() } else { self.filed_for_now(id) }
+    }
+
+    fn filed_for_now(&self, id: &SandboxId) -> Result<Filed, EngineError> {
         kept::read_filed(&self.runtime(id), id)
             .map_err(|source| EngineError::Damaged { id: id.to_string(), source })
     }
 
     /// What is known of a sandbox.
     pub fn look_at(&self, id: &SandboxId) -> Result<Sandbox, EngineError> {
-        let kept = self.kept(id);
-        let Filed { spec, created_ms, .. } = self.filed(id)?;
-        let status = if kept.exists() { kept.status()? } else { None };
+        let kept = Some(self.kept(id)).filter(Kept::exists);
+        let (Filed { spec, created_ms, .. }, status) = match &kept {
+            Some(kept) => (kept.filed()?, kept.status()?),
+            None => (self.filed_for_now(id)?, None),
+        };
         let phase = match (self.is_running(id), status.map(|status| status.state)) {
             (true, Some(State::Running { since_ms, report, .. })) => {
                 Phase::Running { since_ms: Some(since_ms), report: Some(report), paused: self.paused(id) }
             }
-            (true, None) if !kept.exists() => {
+            (true, None) if kept.is_none() => {
                 Phase::Running { since_ms: None, report: None, paused: self.paused(id) }
             }
             (true, _) => Phase::Starting,
@@ -149,7 +123,7 @@ impl Engine {
             }
             (false, None) => Phase::Created,
         };
-        Ok(Sandbox { spec, created_ms, phase, kept: kept.exists() })
+        Ok(Sandbox { spec, created_ms, phase, kept: kept.is_some() })
     }
 
     /// Whether its keeper lives.
