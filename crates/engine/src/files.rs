@@ -21,7 +21,7 @@ use wire::{
 const LARGEST: Limits = Limits { bytes: 1 << 40, entries: 4_000_000, name_length: 4095, depth: 256 };
 
 /// Chunks on their way between a thread that handles files and a lane.
-const CHUNKS: usize = 4;
+const CHUNKS: usize = 16;
 
 /// Why files did not get through.
 #[derive(Debug, thiserror::Error)]
