@@ -177,6 +177,7 @@ mod tests {
             user: User::AGENT,
             limits: Limits::default(),
             nesting: Nesting::Closed,
+            life: policy::Life::default(),
             ports: ports.iter().map(|port| port.parse().unwrap()).collect(),
         };
         let path = PathBuf::from("/");
