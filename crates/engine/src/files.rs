@@ -1,6 +1,7 @@
 //! Files in and out of a running sandbox, as tar streams. What comes from inside is hostile: an archive is unpacked
 //! beneath one directory and touches nothing there but the one name that the owner chose.
 
+use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt as _;
@@ -9,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use archive::{Limits, Output, PackError, Remark, Top, UnpackError, Unpacked};
-use bytes::{Buf as _, Bytes};
+use bytes::{Buf as _, Bytes, BytesMut};
 use policy::SandboxSpec;
 use tokio::sync::mpsc;
 use wire::{
@@ -139,7 +140,8 @@ impl<'sandbox> Files<'sandbox> {
         let Channel { input, mut error, handle: _handle, .. } =
             self.ask(FileAsk::Unpack(UnpackTree { path, top })).await?;
         let (sender, receiver) = mpsc::channel(CHUNKS);
-        let writing = tokio::task::spawn_blocking(move || write(&mut Sending(sender)));
+        let writing =
+            tokio::task::spawn_blocking(move || write(&mut Sending { sender, buffers: VecDeque::new() }));
         let feeding = tokio::spawn(feed(receiver, input.sender, self.moved()));
         let done = until_done(&mut error.receiver, |_| {}).await;
         // Whoever stopped reading has said why; our own side then has nothing more to say.
@@ -240,13 +242,22 @@ async fn feed(mut receiver: mpsc::Receiver<Bytes>, mut lane: LaneSender, moved: 
     lane.finish();
 }
 
-/// The writing end, for a thread.
-struct Sending(mpsc::Sender<Bytes>);
+/// The writing end, for a thread. Its buffers are used in turn: fresh memory for each chunk would be had from the system
+/// and given back each time.
+struct Sending {
+    sender: mpsc::Sender<Bytes>,
+    buffers: VecDeque<BytesMut>,
+}
 
 impl Write for Sending {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let free = self.buffers.pop_front_if(|first| first.try_reclaim(bytes.len()));
+        let mut buffer = free.unwrap_or_else(|| BytesMut::with_capacity(bytes.len()));
+        buffer.extend_from_slice(bytes);
         let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
-        self.0.blocking_send(Bytes::copy_from_slice(bytes)).map_err(gone)?;
+        self.sender.blocking_send(buffer.split().freeze()).map_err(gone)?;
+        self.buffers.push_back(buffer);
+        self.buffers.truncate(CHUNKS + 2);
         Ok(bytes.len())
     }
 

@@ -1,0 +1,52 @@
+//! Which command does what.
+
+use std::process::ExitCode;
+
+use engine::{EngineError, WaitingKeeper};
+
+use crate::arguments::{Arguments, Subcommand};
+use crate::failure::Failure;
+use crate::{
+    audit, cp, doctor, exec, generate, pause, ports, processes, run, sandboxes, stay, terminals, top,
+};
+
+/// Does what was asked. The keeper was started while the arguments were read, where one is needed.
+pub(crate) fn dispatch(
+    arguments: Arguments,
+    keeper: Option<Result<WaitingKeeper, EngineError>>,
+) -> Result<ExitCode, Failure> {
+    match arguments.subcommand {
+        Subcommand::Run(run) => run::run(*run, keeper.unwrap_or_else(WaitingKeeper::start)?),
+        Subcommand::Create(create) => stay::create(*create, keeper.unwrap_or_else(WaitingKeeper::start)?),
+        Subcommand::Exec(exec) => exec::exec(*exec),
+        Subcommand::Ls(ls) => sandboxes::ls(&ls),
+        Subcommand::Inspect(inspect) => sandboxes::inspect(&inspect),
+        Subcommand::Start(start) => stay::start(&start),
+        Subcommand::Stop(stop) => sandboxes::stop(&stop),
+        Subcommand::Wait(wait) => sandboxes::wait(&wait),
+        Subcommand::Pause(pause) => pause::pause(&pause),
+        Subcommand::Resume(resume) => pause::resume(&resume),
+        Subcommand::Update(update) => pause::update(&update),
+        Subcommand::Ps(ps) => processes::ps(&ps),
+        Subcommand::Top(top) => top::top(&top),
+        Subcommand::Logs(logs) => exec::logs(&logs),
+        Subcommand::Attach(attach) => terminals::attach(attach),
+        Subcommand::Terminals(terminals) => terminals::terminals(&terminals),
+        Subcommand::Send(send) => terminals::send(&send),
+        Subcommand::Port(port) => ports::port(&port),
+        Subcommand::Cp(cp) => cp::cp(&cp),
+        Subcommand::Audit(arguments) => audit::audit(&arguments),
+        Subcommand::Gc(gc) => audit::gc(&gc),
+        Subcommand::Rm(rm) => sandboxes::rm(&rm),
+        Subcommand::Doctor(doctor) => doctor::doctor(&doctor),
+        Subcommand::Version => generate::version(),
+        Subcommand::Completions { shell } => generate::completions(shell),
+        Subcommand::Man { directory } => generate::man_pages(&directory),
+    }
+}
+
+/// Whether no command will run; what stands after `--` is the command's own.
+pub(crate) fn asks_for_help() -> bool {
+    let mut ours = std::env::args_os().take_while(|argument| argument != "--");
+    ours.any(|argument| argument == "--help" || argument == "-h")
+}
