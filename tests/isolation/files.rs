@@ -33,7 +33,7 @@ callers!(files_01_environment, |caller| {
     stands(caller, Wall::Environment, &|start| {
         let sandbox = start().env("CANARY_KEY", &token).env("SSH_AUTH_SOCK", "/tmp/canary");
         let output = probe(sandbox, &["environments", &token]);
-        let expected = ["HOME", "LANG", "PATH", "USER"];
+        let expected = ["AGENTBOX_EXEC", "HOME", "LANG", "PATH", "USER"];
         let is_unexpected = |line: &&str| {
             let name = line.strip_prefix("variable ").and_then(|line| line.split('=').next());
             !expected.contains(&name.unwrap_or_default())

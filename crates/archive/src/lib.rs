@@ -21,4 +21,4 @@ pub use extended::ExtendedError;
 pub use limits::{Limit, Limits};
 pub use name::NameError;
 pub use pack::{Output, Packed, Remark, Why, pack};
-pub use unpack::{Top, Unpacked, unpack};
+pub use unpack::{Top, Unpacked, unpack, unpack_pipe};

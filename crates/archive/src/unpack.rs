@@ -6,7 +6,7 @@ mod tree;
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 
 use rustix::io::Errno;
 
@@ -19,9 +19,6 @@ use tree::{Tree, system};
 
 /// From this size on it is worth it to ask the kernel to move a file itself.
 const LARGE: u64 = 1024 * 1024;
-
-/// How a tmpfs says that it is one.
-const TMPFS: i64 = 0x0102_1994;
 
 /// What becomes of the first part of every name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -51,13 +48,30 @@ pub fn unpack(
     top: Top<'_>,
     limits: &Limits,
 ) -> Result<Unpacked, UnpackError> {
+    unpack_entries(Entries::new(Source::new(input), limits), directory.as_fd(), top)
+}
+
+/// The same from a pipe, out of which the kernel moves the contents of large files by itself: one copy instead of two.
+pub fn unpack_pipe(
+    pipe: &File,
+    directory: impl AsFd,
+    top: Top<'_>,
+    limits: &Limits,
+) -> Result<Unpacked, UnpackError> {
+    unpack_entries(Entries::new(Source::pouring(pipe), limits), directory.as_fd(), top)
+}
+
+fn unpack_entries<R: Read>(
+    mut entries: Entries<'_, R>,
+    directory: BorrowedFd<'_>,
+    top: Top<'_>,
+) -> Result<Unpacked, UnpackError> {
     if let Top::Named(name) = top
         && (matches!(name, b"" | b"." | b"..") || name.contains(&b'/') || name.contains(&0))
     {
         return Err(UnpackError::Name { name: name.to_vec(), why: NameError::Upwards });
     }
-    let mut entries = Entries::new(input, limits);
-    let mut tree = Tree::new(directory.as_fd());
+    let mut tree = Tree::new(directory);
     let made = place_all(&mut entries, &mut tree, top);
     // After an error, too: what is there should be as closed as it was meant to be.
     let settled = tree.settle();
@@ -108,7 +122,7 @@ fn place<R: Read>(entry: Entry, source: &mut Source<R>, tree: &mut Tree<'_>) -> 
 
 /// Moves a file's contents out of the stream.
 fn copy<R: Read>(source: &mut Source<R>, file: &File, size: u64, name: &Name) -> Result<(), UnpackError> {
-    if size >= LARGE && is_in_memory(file) {
+    if size >= LARGE && source.pours() {
         source.pour(file, size).map_err(|error| match Errno::from_io_error(&error) {
             Some(errno) => system(Action::Write, name)(errno),
             None if error.kind() == io::ErrorKind::UnexpectedEof => UnpackError::Truncated,
@@ -129,10 +143,4 @@ fn copy<R: Read>(source: &mut Source<R>, file: &File, size: u64, name: &Name) ->
         }
     }
     source.padding(size)
-}
-
-/// Whether a file is on a tmpfs, which takes pages out of a pipe at half the price of plain writes; ext4 took them at
-/// about three times it.
-fn is_in_memory(file: &File) -> bool {
-    rustix::fs::fstatfs(file).is_ok_and(|system| system.f_type == TMPFS)
 }

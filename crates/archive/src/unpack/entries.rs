@@ -61,8 +61,8 @@ pub(super) struct Entries<'a, R> {
 }
 
 impl<'a, R: Read> Entries<'a, R> {
-    pub(super) fn new(input: R, limits: &'a Limits) -> Self {
-        Self { source: Source::new(input), limits, seen: 0, bytes: 0, begun: false }
+    pub(super) const fn new(source: Source<R>, limits: &'a Limits) -> Self {
+        Self { source, limits, seen: 0, bytes: 0, begun: false }
     }
 
     /// The next entry; none at the end of the archive. The contents of the last one have been read.

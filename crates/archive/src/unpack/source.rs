@@ -19,11 +19,22 @@ pub(super) struct Source<R> {
     buffer: Box<[u8]>,
     start: usize,
     end: usize,
+    pours: bool,
 }
 
 impl<R: Read> Source<R> {
     pub(super) fn new(input: R) -> Self {
-        Self { input, buffer: vec![0; BUFFER].into(), start: 0, end: 0 }
+        Self { input, buffer: vec![0; BUFFER].into(), start: 0, end: 0, pours: false }
+    }
+
+    /// A pipe, out of which contents can be moved past the buffer.
+    pub(super) fn pouring(pipe: R) -> Self {
+        Self { pours: true, ..Self::new(pipe) }
+    }
+
+    /// Whether contents can be moved past the buffer.
+    pub(super) const fn pours(&self) -> bool {
+        self.pours
     }
 
     /// The next block.

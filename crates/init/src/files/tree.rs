@@ -71,7 +71,7 @@ fn pack_failure(path: &[u8], error: &PackError) -> Failure {
 pub(super) fn unpack(ask: &UnpackTree, streams: &mut Streams) -> Result<FileDone, Failure> {
     let directory = opening::directory(&ask.path, OFlags::PATH)?;
     let top = if ask.top.is_empty() { Top::Kept } else { Top::Named(&ask.top) };
-    let unpacked = archive::unpack(&mut streams.input, directory, top, &LIMITS);
+    let unpacked = archive::unpack_pipe(&streams.input, directory, top, &LIMITS);
     let unpacked = unpacked.map_err(|error| unpack_failure(&error))?;
     Ok(FileDone { bytes: unpacked.bytes, entries: unpacked.entries, more: false })
 }
