@@ -151,7 +151,16 @@ callers!(too_much_on_the_disk_pauses_it, |caller| {
     assert!(full.stderr().contains("No space left"), "{full:?}");
     sleep(Duration::from_millis(1500));
     assert_eq!(home.entry(&id)["state"], "running");
-    home.say(&["exec", "--detach", &id, "--", "sh", "-c", "head -c 40M /dev/zero > large"]).assert_success();
+    home.say(&[
+        "exec",
+        "--detach",
+        &id,
+        "--",
+        "sh",
+        "-c",
+        "mkdir many && cd many && head -c 40M /dev/zero | split -a 4 -b 16k",
+    ])
+    .assert_success();
     assert!(wait_for_pause(&home, &id).contains("--disk"));
     let before = pulse(&home, &id);
     sleep(Duration::from_millis(300));

@@ -79,3 +79,25 @@ callers!(who_is_busy_shows, |caller| {
     home.say(&["top", "--once", &idle]).assert_refused();
     home.say(&["ps", &idle]).assert_refused();
 });
+
+callers!(programs_are_answered_in_json, |caller| {
+    let home = Home::new(caller);
+    let id = home.create(&[]);
+    let answer = |words: &[&str]| -> Value {
+        serde_json::from_slice(&home.say(words).assert_success().stdout).unwrap()
+    };
+    for words in [&["pause", "--json", &id][..], &["resume", "--json", &id]] {
+        assert_eq!(answer(words), serde_json::json!({"id": id}));
+    }
+    assert_eq!(answer(&["exec", "--detach", "--json", &id, "--", "true"]), serde_json::json!({"exec": 1}));
+    assert_eq!(answer(&["stop", "--json", &id])["id"], id.as_str());
+    for words in [&["update", "--json", "--pids", "99", &id][..], &["start", "--json", &id]] {
+        assert_eq!(answer(words), serde_json::json!({"id": id}));
+    }
+    let other = answer(&["run", "--detach", "--json", "--", "true"]);
+    let entry = home.entry(other["id"].as_str().unwrap());
+    assert_eq!(entry["kept"], true, "{entry}");
+    assert!(answer(&["gc", "--json"]).is_array());
+    // It is about what goes on without us.
+    home.say(&["run", "--json", "--", "true"]).assert_code(125);
+});

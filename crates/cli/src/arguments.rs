@@ -104,6 +104,9 @@ pub(crate) struct Run {
     /// Leave it to itself: print the sandbox's id as soon as the command runs. It stops when the command ends
     #[arg(long, short)]
     pub(crate) detach: bool,
+    /// Print JSON with --detach: {"id"}
+    #[arg(long, requires = "detach")]
+    pub(crate) json: bool,
     /// Print each wall on stderr: given or not, why, and how to get it; at the end, how far the record goes
     #[arg(long)]
     pub(crate) report: bool,

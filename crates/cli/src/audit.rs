@@ -8,7 +8,7 @@ use engine::Engine;
 
 use crate::arguments::{Audit, Gc};
 use crate::failure::Failure;
-use crate::output::print;
+use crate::output::{print, print_on};
 use crate::record::digits;
 
 /// How long a reader that follows waits before it looks again.
@@ -32,19 +32,24 @@ pub(crate) fn audit(arguments: &Audit) -> Result<ExitCode, Failure> {
     if arguments.follow {
         let mut following = follow(&directory, &id).map_err(unreadable)?;
         loop {
-            if let Some(record) = following.next_within(PATIENCE).map_err(unreadable)? {
-                show(&record, arguments.json)?;
+            if let Some(record) = following.next_within(PATIENCE).map_err(unreadable)?
+                && !show(&record, arguments.json)?
+            {
+                return Ok(ExitCode::SUCCESS);
             }
         }
     }
     for record in records(&directory, &id).map_err(unreadable)? {
-        show(&record.map_err(unreadable)?, arguments.json)?;
+        if !show(&record.map_err(unreadable)?, arguments.json)? {
+            break;
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
 
-fn show(record: &Record, json: bool) -> Result<ExitCode, Failure> {
-    print(&if json { format!("{}\n", record.json()) } else { format!("{}\n", line(record)) })
+/// Whether anybody still reads.
+fn show(record: &Record, json: bool) -> Result<bool, Failure> {
+    print_on(&if json { format!("{}\n", record.json()) } else { format!("{}\n", line(record)) })
 }
 
 fn unreadable(error: ReadError) -> Failure {
@@ -55,5 +60,8 @@ pub(crate) fn gc(gc: &Gc) -> Result<ExitCode, Failure> {
     let engine = Engine::open()?;
     drop(engine.clean());
     let removed = engine.expire_records(gc.audit_days)?;
+    if gc.json {
+        return print(&format!("{}\n", serde_json::json!(removed)));
+    }
     print(&removed.iter().map(|id| format!("{id}\n")).collect::<String>())
 }

@@ -39,6 +39,7 @@ pub(crate) fn exec(exec: Exec) -> Result<ExitCode, Failure> {
         let asked = wire::Exec { detached: true, ..asked };
         let started = in_runtime(async { Ok(ask_until_started(client, asked).await) })?;
         return match started {
+            Ok(number) if exec.json => print(&format!("{}\n", serde_json::json!({"exec": number}))),
             Ok(number) => print(&format!("{number}\n")),
             Err(Some(failed)) => Err(not_started(failed, &command.argv[0], &spec)),
             Err(None) => Err(lost()),

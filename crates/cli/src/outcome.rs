@@ -8,7 +8,7 @@ use engine::find_outside;
 use policy::{SandboxId, SandboxSpec, Timeout};
 use wire::{Exited, Failed, Step};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, escape};
 
 const TIMED_OUT: u8 = 124;
 const NOT_EXECUTABLE: u8 = 126;
@@ -28,6 +28,7 @@ pub(crate) fn signalled(signal: u8) -> ExitCode {
 
 /// Says how to come back to a terminal that goes on.
 pub(crate) fn left(id: &SandboxId, terminal: &str) -> ExitCode {
+    let terminal = escape(terminal);
     let _ = writeln!(
         io::stderr(),
         "detached from terminal '{terminal}'; come back with `agentbox attach {id} {terminal}`"

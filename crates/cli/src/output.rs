@@ -5,19 +5,46 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
-use policy::{Report, State, WallReport};
+use policy::{Report, SandboxId, State, WallReport};
 
 use crate::failure::{Failure, escape};
+use crate::record::Form;
 use crate::settings::Reporting;
 
 /// Prints data. A reader that left, as `head` does, is no failure.
 pub(crate) fn print(text: &str) -> Result<ExitCode, Failure> {
+    print_on(text).map(|_| ExitCode::SUCCESS)
+}
+
+/// The same, and whether anybody still reads.
+pub(crate) fn print_on(text: &str) -> Result<bool, Failure> {
     let mut stdout = std::io::stdout().lock();
     match stdout.write_all(text.as_bytes()).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Failure::new("cannot write to stdout").cause(error))
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::new("cannot write to stdout").cause(error)),
+    }
+}
+
+/// A value as a line of JSON that is inert on a terminal: DEL and the C1 controls, which JSON leaves as they are, may
+/// come from inside.
+pub(crate) fn json_line(value: &serde_json::Value) -> String {
+    let mut line = String::new();
+    for character in value.to_string().chars() {
+        match character {
+            '\u{7f}'..='\u{9f}' => line.push_str(&format!("\\u{:04x}", u32::from(character))),
+            character => line.push(character),
         }
-        _ => Ok(ExitCode::SUCCESS),
+    }
+    line.push('\n');
+    line
+}
+
+/// To whom something was done.
+pub(crate) fn id_text(id: &SandboxId, form: Form) -> String {
+    match form {
+        Form::Person => format!("{id}\n"),
+        Form::Program => format!("{}\n", serde_json::json!({"id": id})),
     }
 }
 

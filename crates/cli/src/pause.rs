@@ -7,7 +7,8 @@ use policy::Limits;
 
 use crate::arguments::{Pause, Resume, Update};
 use crate::failure::Failure;
-use crate::output::print;
+use crate::output::{id_text, print};
+use crate::record::Form;
 use crate::sandboxes::each;
 use crate::stay::in_runtime;
 
@@ -15,7 +16,7 @@ pub(crate) fn pause(pause: &Pause) -> Result<ExitCode, Failure> {
     let engine = Engine::open()?;
     each(&engine, &pause.sandboxes, |id| {
         in_runtime(async { Ok(engine.pause(id).await?) })?;
-        print(&format!("{id}\n"))
+        print(&id_text(id, Form::of(pause.json)))
     })
 }
 
@@ -23,7 +24,7 @@ pub(crate) fn resume(resume: &Resume) -> Result<ExitCode, Failure> {
     let engine = Engine::open()?;
     each(&engine, &resume.sandboxes, |id| {
         in_runtime(async { Ok(engine.resume(id).await?) })?;
-        print(&format!("{id}\n"))
+        print(&id_text(id, Form::of(resume.json)))
     })
 }
 
@@ -43,5 +44,5 @@ pub(crate) fn update(update: &Update) -> Result<ExitCode, Failure> {
         disk: update.disk.unwrap_or(now.disk),
     };
     in_runtime(async { Ok(engine.update(&id, limits).await?) })?;
-    print(&format!("{id}\n"))
+    print(&id_text(&id, Form::of(update.json)))
 }

@@ -8,7 +8,7 @@ use wire::ExecState;
 
 use crate::arguments::Ps;
 use crate::failure::{Failure, escape};
-use crate::output::{ago, print};
+use crate::output::{ago, json_line, print};
 use crate::stay::in_runtime;
 
 pub(crate) fn ps(ps: &Ps) -> Result<ExitCode, Failure> {
@@ -19,7 +19,7 @@ pub(crate) fn ps(ps: &Ps) -> Result<ExitCode, Failure> {
     let processes = engine.processes(&id, &known)?;
     if ps.json {
         let list: Vec<Value> = processes.iter().map(|process| describe(process, &execs)).collect();
-        return print(&format!("{}\n", Value::from(list)));
+        return print(&json_line(&Value::from(list)));
     }
     let mut text = format!(
         "{:>5}{:>8}{:>8}  {:<6}{:>9}{:>9}  {:<10}{}\n",

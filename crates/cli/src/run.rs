@@ -26,10 +26,11 @@ pub(crate) const MAIN: &str = "main";
 
 pub(crate) fn run(run: Run, keeper: WaitingKeeper) -> Result<ExitCode, Failure> {
     let engine = Engine::open()?;
-    let (detach, keys) = (run.detach, run.terminal.detach_keys.clone().unwrap_or_default());
+    let (detach, form) = (run.detach, record::Form::of(run.json));
+    let keys = run.terminal.detach_keys.clone().unwrap_or_default();
     let Settings { spec, command, report } = settings::resolve(run, &engine)?;
     if detach {
-        return stay::run_detached(&engine, keeper, spec, &command, report);
+        return stay::run_detached(&engine, keeper, spec, &command, report, form);
     }
     // The order goes out first of all; everything else is done while the walls go up.
     // A command on a terminal outlives the one who looks at it.
@@ -111,8 +112,12 @@ async fn attach(
         (Ended::OutputBroken(error), Ok(_)) => output_broken(error),
         (Ended::GivenUp(signal), Ok(_)) => Ok(signalled(signal)),
         (Ended::Detached | Ended::HungUp, Ok(_)) => Ok(ExitCode::SUCCESS),
-        (Ended::Lost, Ok(_)) => Err(Failure::new("the sandbox ended before the command did")
-            .cause("its init, supervisor or keeper was killed")),
+        (Ended::Lost, Ok(reason)) => {
+            Err(Failure::new("the sandbox ended before the command did").cause(match reason {
+                Reason::Killed => "its init, supervisor or keeper was killed",
+                _ => "another command has ended it",
+            }))
+        }
     }
 }
 

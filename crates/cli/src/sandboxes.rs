@@ -205,8 +205,7 @@ fn end(engine: &Engine, id: &SandboxId, grace: Duration) -> Result<(), Failure> 
         }
         Ok(stopping.await?)
     })?;
-    engine.wait_for_end(id);
-    Ok(())
+    Ok(engine.expect_end(id)?)
 }
 
 /// What takes longer than this is said to take a while.

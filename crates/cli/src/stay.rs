@@ -9,8 +9,9 @@ use wire::{Ask, Event, Exec, ExecEvent, Failed};
 use crate::arguments::{Create, Start};
 use crate::failure::Failure;
 use crate::outcome::not_started;
-use crate::output::{print, print_report};
+use crate::output::{id_text, print, print_report};
 use crate::ports::say_chosen;
+use crate::record::Form;
 use crate::run::MAIN;
 use crate::settings::{self, Reporting};
 
@@ -64,7 +65,7 @@ pub(crate) fn start(start: &Start) -> Result<ExitCode, Failure> {
         say_chosen(&asked, &starting.ports);
         until_ready(starting.keeper.listen()?, Reporting::Gaps).await.map(drop)
     })?;
-    print(&format!("{id}\n"))
+    print(&id_text(&id, Form::of(start.json)))
 }
 
 pub(crate) fn run_detached(
@@ -73,6 +74,7 @@ pub(crate) fn run_detached(
     spec: SandboxSpec,
     command: &Command,
     report: Reporting,
+    form: Form,
 ) -> Result<ExitCode, Failure> {
     let id = spec.id.clone();
     in_runtime(async {
@@ -91,7 +93,7 @@ pub(crate) fn run_detached(
             Err(failure) => Err(failure),
         };
         drop(cleaning);
-        tell(engine, &id, started, &format!("{id}\n"))
+        tell(engine, &id, started, &id_text(&id, form))
     })
 }
 

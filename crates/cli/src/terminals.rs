@@ -11,7 +11,7 @@ use crate::arguments::{Attach, Send, Terminals};
 use crate::conversation::{Ended, Screen, converse};
 use crate::failure::{Failure, escape};
 use crate::outcome::{SIGHUP, exit_code, left, output_broken, signalled};
-use crate::output::print;
+use crate::output::{json_line, print};
 use crate::run::MAIN;
 use crate::signals::Signals;
 use crate::stay::in_runtime;
@@ -81,12 +81,13 @@ pub(crate) fn terminals(terminals: &Terminals) -> Result<ExitCode, Failure> {
     };
     if terminals.json {
         let entry = |exec: &ExecState| json!({"terminal": exec.terminal, "exec": exec.exec, "pid": exec.pid, "command": words(exec)});
-        return print(&format!("{}\n", Value::from(running.iter().map(entry).collect::<Vec<_>>())));
+        return print(&json_line(&Value::from(running.iter().map(entry).collect::<Vec<_>>())));
     }
     let mut text = format!("{:<16}{:>6}{:>8}  {}\n", "TERMINAL", "EXEC", "PID", "COMMAND");
     for exec in &running {
         let command = escape(&words(exec).join(" "));
-        text.push_str(&format!("{:<16}{:>6}{:>8}  {command}\n", exec.terminal, exec.exec, exec.pid));
+        let name = escape(&exec.terminal);
+        text.push_str(&format!("{name:<16}{:>6}{:>8}  {command}\n", exec.exec, exec.pid));
     }
     print(&text)
 }

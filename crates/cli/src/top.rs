@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::Top;
 use crate::failure::Failure;
-use crate::output::print;
+use crate::output::{json_line, print_on};
 use crate::processes::size;
 use crate::terminal;
 
@@ -45,15 +45,16 @@ pub(crate) fn top(top: &Top) -> Result<ExitCode, Failure> {
     loop {
         std::thread::sleep(top.interval.duration());
         let lines = look(&engine, &chosen, &mut before);
-        if top.json {
-            print(&format!("{}\n", Value::from(lines.iter().map(describe).collect::<Vec<_>>())))?;
+        let text = if top.json {
+            json_line(&Value::from(lines.iter().map(describe).collect::<Vec<_>>()))
         } else if redraws {
             let rows = terminal::size().map_or(usize::MAX, |size| size.rows as usize);
-            drawn = redraw(&table(&lines), rows, drawn)?;
+            redraw(&table(&lines), rows, &mut drawn)
         } else {
-            print(&table(&lines))?;
-        }
-        if top.once || (!chosen.is_empty() && lines.is_empty()) {
+            table(&lines)
+        };
+        let is_read = print_on(&text)?;
+        if !is_read || top.once || (!chosen.is_empty() && lines.is_empty()) {
             return Ok(ExitCode::SUCCESS);
         }
     }
@@ -78,6 +79,7 @@ fn look(
         });
         lines.push(Line { id: entry.id, sandbox, usage, cpus });
     }
+    before.retain(|id, _| lines.iter().any(|line| line.id == *id));
     lines
 }
 
@@ -104,13 +106,13 @@ fn table(lines: &[Line]) -> String {
     text
 }
 
-/// Draws over what was drawn last, as far as the screen is high. How many lines it were.
-fn redraw(table: &str, rows: usize, drawn: usize) -> Result<usize, Failure> {
+/// The table over what was drawn last, as far as the screen is high. `drawn` is how many lines that were.
+fn redraw(table: &str, rows: usize, drawn: &mut usize) -> String {
     let lines: Vec<&str> = table.lines().take(rows.saturating_sub(1).max(1)).collect();
-    let back = if drawn > 0 { format!("\x1b[{drawn}A\r") } else { String::new() };
+    let back = if *drawn > 0 { format!("\x1b[{drawn}A\r") } else { String::new() };
     let body: String = lines.iter().map(|line| format!("{line}\x1b[K\n")).collect();
-    print(&format!("{back}{body}\x1b[J"))?;
-    Ok(lines.len())
+    *drawn = lines.len();
+    format!("{back}{body}\x1b[J")
 }
 
 fn describe(line: &Line) -> Value {

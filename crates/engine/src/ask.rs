@@ -91,7 +91,8 @@ impl Engine {
     pub async fn stop(&self, id: &SandboxId, grace: Duration) -> Result<(), EngineError> {
         // What stands still cannot end.
         if self.is_paused(id) {
-            self.resume(id).await?;
+            // Where it cannot go on, it can still be ended.
+            let _ = self.resume(id).await;
         }
         let grace_ms = u64::try_from(grace.as_millis()).unwrap_or(u64::MAX);
         let mut asked = self.ask(id, Ask::Stop(Stop { grace_ms })).await?;

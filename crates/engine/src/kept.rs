@@ -8,7 +8,7 @@ use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
 use std::path::{Path, PathBuf};
 
 use failpoint::Point;
-use handover::{Filed, SPEC_FILE, STATE_VERSION, STATUS_FILE, Status, UNCLAIMED_FILE};
+use handover::{Filed, Reason, SPEC_FILE, STATE_VERSION, STATUS_FILE, State, Status, UNCLAIMED_FILE};
 use policy::SandboxId;
 use rustix::fs::{FlockOperation, flock};
 
@@ -76,6 +76,22 @@ impl Kept {
         }
         failpoint::pass(Point::EngineKeptMade);
         made.map_err(self.unusable())
+    }
+
+    /// Whether nobody has been told of it yet.
+    pub(crate) fn is_unclaimed(&self) -> bool {
+        self.directory.join(UNCLAIMED_FILE).exists()
+    }
+
+    /// Says of one whose keeper was killed that it has ended: the numbers of its processes are others' by now. Only
+    /// whoever holds its lock may.
+    pub(crate) fn forget_processes(&self) -> Result<(), EngineError> {
+        let Some(Status { state: State::Running { since_ms, .. }, .. }) = self.status()? else {
+            return Ok(());
+        };
+        let ended = State::Stopped { at_ms: since_ms, reason: Reason::Killed, code: None };
+        let written = Status::new(ended).write(&self.directory);
+        written.map_err(|source| EngineError::State { path: self.directory.clone(), source })
     }
 
     /// Whether whoever made it is gone and nobody has been told of it.

@@ -24,7 +24,7 @@ impl Engine {
         // First of all: a port that is taken is known before anything is made.
         let listeners = ports::listen_for(&spec.ports)?;
         self.directories.make_state()?;
-        let kept = self.kept(&spec.id);
+        let (id, kept) = (spec.id.clone(), self.kept(&spec.id));
         let unclaimed = self.enlist(&kept, &spec)?;
         let directory = Some(kept.directory().to_owned());
         let started = self
@@ -33,7 +33,8 @@ impl Engine {
         match started {
             Ok(starting) => Ok((starting, unclaimed)),
             Err(error) => {
-                let _ = kept.remove();
+                drop(unclaimed);
+                let _ = removal::remove_abandoned(&self.directories, &id);
                 Err(error)
             }
         }
@@ -61,14 +62,15 @@ impl Engine {
         // Read only now: nobody else starts or removes it any more. What a later version has written is not written
         // over.
         let spec = match kept.filed().and_then(|filed| kept.status().map(|_| filed.spec)) {
-            Ok(spec) if !kept.is_abandoned() => spec,
+            Ok(spec) if !kept.is_unclaimed() => spec,
             unusable => {
                 runtime.discard();
-                let is_gone = !kept.exists() || kept.is_abandoned();
+                let is_gone = !kept.exists() || kept.is_unclaimed();
                 let gone = EngineError::Unknown(id.to_string());
                 return Err(if is_gone { gone } else { unusable.err().unwrap_or(gone) });
             }
         };
+        kept.forget_processes()?;
         ports::wait_for(&spec.ports);
         let listeners = match ports::listen_for(&spec.ports) {
             Ok(listeners) => listeners,

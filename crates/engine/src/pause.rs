@@ -1,13 +1,15 @@
 //! Standing still and going on, and other limits, of a sandbox that runs. What cgroups do, the owner's own process does
 //! to them: the keeper has left a note of where they are.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
 use std::path::PathBuf;
+use std::time::Duration;
 
 use jail::{Controller, LivingCgroup};
 use keeper::PAUSED_FILE;
 use policy::{Limits, Report, SandboxId};
+use rustix::fs::{FlockOperation, flock};
 use wire::{Ask, ExecEvent, NewLimits};
 
 use crate::error::EngineError;
@@ -23,6 +25,9 @@ pub enum Pause {
     /// More is on the disk than it may have there.
     DiskFull,
 }
+
+/// How long an answer may take.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The kernel could not get usage below the new limit.
 const EBUSY: i32 = 16;
@@ -52,6 +57,7 @@ impl Engine {
         if !self.is_running(id) {
             return Err(EngineError::NotRunning(id.to_string()));
         }
+        let _turn = self.take_turn(id)?;
         let freezer = self.cgroup(id).filter(LivingCgroup::can_freeze);
         let path = self.paused_file(id);
         fs::write(&path, "").map_err(|source| EngineError::File { path, source })?;
@@ -61,7 +67,7 @@ impl Engine {
             done = freezer.freeze().map_err(|source| EngineError::Pause { id: id.to_string(), source });
         }
         if done.is_err() {
-            let _ = self.resume(id).await;
+            let _ = self.go_on(id).await;
         }
         done
     }
@@ -71,17 +77,34 @@ impl Engine {
         if !self.is_running(id) {
             return Err(EngineError::NotRunning(id.to_string()));
         }
-        if !self.is_paused(id) {
-            return Ok(());
-        }
+        let _turn = self.take_turn(id)?;
+        self.go_on(id).await
+    }
+
+    async fn go_on(&self, id: &SandboxId) -> Result<(), EngineError> {
+        let was_paused = self.is_paused(id);
         let freezer = self.cgroup(id).filter(LivingCgroup::can_freeze);
         if let Some(freezer) = &freezer {
+            // In any case: whoever was killed in between may have frozen it and said nothing.
             let thawed = freezer.thaw();
             thawed.map_err(|source| EngineError::Pause { id: id.to_string(), source })?;
+            let _ = fs::remove_file(self.paused_file(id));
         }
-        self.tell(id, Ask::Pause(wire::Pause { paused: false, by_signal: freezer.is_none() })).await?;
-        let path = self.paused_file(id);
-        fs::remove_file(&path).map_err(|source| EngineError::File { path, source })
+        if was_paused {
+            self.tell(id, Ask::Pause(wire::Pause { paused: false, by_signal: freezer.is_none() })).await?;
+            let _ = fs::remove_file(self.paused_file(id));
+        }
+        Ok(())
+    }
+
+    /// One pauses or resumes at a time.
+    fn take_turn(&self, id: &SandboxId) -> Result<File, EngineError> {
+        let path = self.runtime(id).join("pausing");
+        let locked = File::create(&path).and_then(|file| {
+            flock(&file, FlockOperation::LockExclusive)?;
+            Ok(file)
+        });
+        locked.map_err(|source| EngineError::File { path, source })
     }
 
     /// Gives a sandbox other limits: one that runs at once, one that is kept also when it starts again.
@@ -101,12 +124,14 @@ impl Engine {
                 return Err(EngineError::Unlimited { id: id.to_string(), what: "disk" });
             }
             self.tell(id, Ask::Limit(described(&limits))).await?;
-            if let Some(cgroup) = cgroup {
-                for controller in changed {
-                    let set = self.set(id, &cgroup, controller, &limits);
-                    // All or none: what was set already is as it was before.
-                    set.inspect_err(|_| drop(Controller::ALL.map(|each| cgroup.set(each, &old))))?;
-                }
+            let set = cgroup.as_ref().map_or(Ok(()), |cgroup| {
+                changed.iter().try_for_each(|controller| self.set(id, cgroup, *controller, &limits))
+            });
+            if let (Err(error), Some(cgroup)) = (set, cgroup) {
+                // All or none: what was set already is as it was before, and on record.
+                drop(Controller::ALL.map(|controller| cgroup.set(controller, &old)));
+                let _ = self.tell(id, Ask::Limit(described(&old))).await;
+                return Err(error);
             }
         }
         let kept = self.kept(id);
@@ -148,7 +173,9 @@ impl Engine {
     async fn tell(&self, id: &SandboxId, ask: Ask) -> Result<(), EngineError> {
         let silent = |source| EngineError::Silent { id: id.to_string(), source };
         let mut asked = self.ask(id, ask).await?;
-        let answer = asked.channel.messages.receiver.next_message::<ExecEvent>().await;
+        let answer = asked.channel.messages.receiver.next_message::<ExecEvent>();
+        let answer = tokio::time::timeout(PATIENCE, answer).await;
+        let answer = answer.map_err(|_| silent(io::ErrorKind::TimedOut.into()))?;
         match answer.map_err(io::Error::other).map_err(silent)?.and_then(|answer| answer.event) {
             Some(wire::Event::Failed(failed)) => Err(EngineError::Refused {
                 id: id.to_string(),

@@ -1,7 +1,7 @@
 //! The processes inside sandboxes, as the host's /proc shows them: init and whatever descends from it. Nothing inside is
 //! asked, so that one which stands still, or is full, can be looked at. Whatever a process calls itself is hostile.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Read as _;
 use std::path::Path;
@@ -87,8 +87,12 @@ impl Snapshot {
     fn descendants(&self, init: i32) -> Vec<i32> {
         let mut found: Vec<i32> = self.stats.contains_key(&init).then_some(init).into_iter().collect();
         let mut next = 0;
+        // What is not looked at in one moment could say that two are each other's parents.
+        let mut seen: BTreeSet<i32> = found.iter().copied().collect();
         while let Some(pid) = found.get(next) {
-            found.extend(self.children.get(pid).into_iter().flatten());
+            let children = self.children.get(pid).into_iter().flatten().copied();
+            let new: Vec<i32> = children.filter(|child| seen.insert(*child)).collect();
+            found.extend(new);
             next += 1;
         }
         found

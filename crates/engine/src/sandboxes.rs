@@ -2,8 +2,10 @@
 //! keeper holds the lock of its runtime directory, and exists as long as there is a directory of it.
 
 use std::fs::File;
+use std::io;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
 use handover::{Filed, Reason, State};
 use policy::{Report, SandboxId, SandboxSpec};
@@ -16,6 +18,9 @@ use crate::kept::{self, Kept};
 use crate::pause::Pause;
 use crate::removal;
 use crate::start::Engine;
+
+/// What was told to end, and said that it would, takes no longer for it.
+const ENDING: Duration = Duration::from_secs(30);
 
 /// What dies with its keeper takes no longer for it.
 const DYING: Timespec = Timespec { tv_sec: 10, tv_nsec: 0 };
@@ -148,6 +153,22 @@ impl Engine {
                 return;
             }
         }
+    }
+
+    /// Waits until one that was told to end has, for as long as that may take.
+    pub fn expect_end(&self, id: &SandboxId) -> Result<(), EngineError> {
+        const LOOK: Duration = Duration::from_millis(2);
+        let deadline = Instant::now() + ENDING;
+        while self.is_running(id) {
+            if Instant::now() > deadline {
+                return Err(EngineError::Silent {
+                    id: id.to_string(),
+                    source: io::ErrorKind::TimedOut.into(),
+                });
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
     }
 
     /// Ends a sandbox that does not answer: without its keeper nothing of it goes on.

@@ -1,6 +1,5 @@
 //! Starts a sandbox: its runtime directory and lock, a keeper, and the first client's connection.
 
-use std::fs;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -104,7 +103,7 @@ impl Engine {
         let (client, supervisor) = UnixStream::pair().map_err(EngineError::Keeper)?;
         let order = KeeperOrder {
             spec,
-            runtime: runtime.clone(),
+            runtime,
             id_ranges: self.directories.id_ranges(),
             init: self.init.clone(),
             home: std::env::var_os("HOME").map(PathBuf::from),
@@ -114,9 +113,8 @@ impl Engine {
             audit: self.directories.audit(),
         };
         let charge = Charge { order, lock, supervisor, listeners };
-        let keeper = charge.give_to(keeper).inspect_err(|_| {
-            let _ = fs::remove_dir_all(&runtime);
-        })?;
+        // What is left of a failure has no lock any more and goes with the next command.
+        let keeper = charge.give_to(keeper)?;
         failpoint::pass(Point::EngineOrderSent);
         Ok(Starting { client, keeper, ports })
     }

@@ -21,6 +21,8 @@ const MEASURE: Duration = Duration::from_secs(60);
 const SHARE: u32 = 10;
 /// Files for each mebibyte, as in the private directories.
 const FILES_PER_MEBIBYTE: u64 = 256;
+/// So many times the files that may be are counted, and no more: whoever lets it go on wants to know how much there is.
+const MANY: u64 = 8;
 /// A tree that is deeper is nobody's work.
 const DEEPEST: usize = 256;
 const BLOCK: u128 = 512;
@@ -101,7 +103,8 @@ impl Watch {
     /// From now on what is there may be, and so much more.
     fn allow(&mut self, found: Amount, more: u64) {
         let allowed = Amount::allowed(found.bytes.saturating_add(more));
-        self.allowed = Amount { files: allowed.files.max(found.files + found.files / 10), ..allowed };
+        self.allowed.bytes = self.allowed.bytes.max(allowed.bytes);
+        self.allowed.files = self.allowed.files.max(allowed.files).max(found.files + found.files / 10);
     }
 
     /// Measures, if that could tell anything new.
@@ -132,7 +135,7 @@ impl Watch {
     }
 }
 
-/// What the trees hold, or more than may be as soon as that is known; none where a part cannot be read.
+/// What the trees hold, as far as it is counted; none where a part cannot be read.
 fn measure(trees: &[PathBuf], allowed: Amount) -> Option<Amount> {
     let mut found = Amount::default();
     for tree in trees {
@@ -169,7 +172,7 @@ fn add(tree: &Path, allowed: Amount, found: &mut Amount) -> Result<(), Errno> {
         let names = if is_directory { 1 } else { u128::from(status.st_nlink).max(1) };
         let bytes = u128::try_from(status.st_blocks).unwrap_or(0) * BLOCK / names;
         found.bytes = found.bytes.saturating_add(u64::try_from(bytes).unwrap_or(u64::MAX));
-        if found.exceeds(allowed) {
+        if found.files > allowed.files.saturating_mul(MANY) {
             return Ok(());
         }
         if is_directory {

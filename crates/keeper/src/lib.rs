@@ -2,7 +2,7 @@
 //! walls, waits for the end and cleans up.
 //!
 //! It stands on the owner's side: without async code, single-threaded but for what measures its disk, and it never reads a byte from inside.
-//! All that it hears from the exposed side is one byte at a time ([`handover::Plea`]).
+//! All that it hears from the exposed side is a byte or two at a time ([`handover::Plea`]).
 
 mod clean;
 mod disk;

@@ -1,4 +1,4 @@
-//! The supervisor as the keeper sees it: a child process, and one byte at a time from it.
+//! The supervisor as the keeper sees it: a child process, and a byte or two at a time from it.
 
 use std::io;
 use std::net::Shutdown;

@@ -32,10 +32,11 @@ pub(crate) fn watch(
     let watched = wait_for_walls(&mut sandbox, engine).and_then(|()| serve(&mut sandbox, engine));
     let Sandbox { plan, root, jailed, supervisor, record, kept, .. } = sandbox;
     supervisor.dismiss();
+    jailed.kill();
     if let Some(cgroup) = plan.cgroup() {
+        // What is frozen dies only now.
         cgroup.thaw();
     }
-    jailed.kill();
     failpoint::pass(Point::KeeperInitKilled);
     if plan.cgroup().is_none() {
         // Without a cgroup no note of one is needed any more, and there is time while the kernel takes all down.
@@ -135,6 +136,10 @@ fn serve(sandbox: &mut Sandbox, engine: &UnixStream) -> Result<End, KeeperError>
     let is_unclaimed = || unclaimed.as_ref().is_some_and(|file| file.exists());
     let mut maker = is_unclaimed().then_some(engine);
     loop {
+        // Looked at each time: one that pleads without end is not waited for either.
+        if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
+            return Ok(End::new(Reason::Expired));
+        }
         let mut descriptors = vec![
             PollFd::from_borrowed_fd(sandbox.jailed.pidfd(), PollFlags::IN),
             PollFd::from_borrowed_fd(sandbox.supervisor.pidfd(), PollFlags::IN),
@@ -149,7 +154,7 @@ fn serve(sandbox: &mut Sandbox, engine: &UnixStream) -> Result<End, KeeperError>
         let too_much = disk.is_some() && others.next() == Some(true);
         if maker.is_some() && others.next() == Some(true) {
             if is_unclaimed() {
-                return Ok(End::new(Reason::Stopped));
+                return Ok(End::new(Reason::Killed));
             }
             maker = None;
         }
@@ -160,7 +165,9 @@ fn serve(sandbox: &mut Sandbox, engine: &UnixStream) -> Result<End, KeeperError>
         }
         if let Some(disk) = disk.as_ref().filter(|_| too_much) {
             disk::hear(disk);
-            let _ = sandbox.supervisor.answer(&hold(sandbox));
+            if let Some(answer) = hold(sandbox) {
+                let _ = sandbox.supervisor.answer(&answer);
+            }
         }
         if !asked {
             continue;
@@ -182,14 +189,20 @@ fn serve(sandbox: &mut Sandbox, engine: &UnixStream) -> Result<End, KeeperError>
     }
 }
 
-/// Freezes everything, as more is on the disk than may be. Where there is no cgroup for that, the supervisor sees to it.
-fn hold(sandbox: &Sandbox) -> Answer {
+/// Freezes everything, as more is on the disk than may be. Where there is no cgroup for that, the supervisor sees to it;
+/// where the kernel could not, it is tried again when there is still more.
+fn hold(sandbox: &Sandbox) -> Option<Answer> {
     // Other commands see it there, and one of them lets it go on.
-    let _ = fs::write(sandbox.runtime.join(PAUSED_FILE), DISK_FULL);
+    let paused = sandbox.runtime.join(PAUSED_FILE);
+    let _ = fs::write(&paused, DISK_FULL);
     let cgroup = sandbox.plan.cgroup().and_then(|cgroup| LivingCgroup::of(&cgroup.directories()));
     match cgroup.filter(LivingCgroup::can_freeze).map(|cgroup| cgroup.freeze()) {
-        Some(Ok(())) => Answer::DiskFrozen,
-        Some(Err(_)) | None => Answer::DiskGoesOn,
+        Some(Ok(())) => Some(Answer::DiskFrozen),
+        None => Some(Answer::DiskGoesOn),
+        Some(Err(_)) => {
+            let _ = fs::remove_file(paused);
+            None
+        }
     }
 }
 

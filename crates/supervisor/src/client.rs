@@ -142,7 +142,7 @@ async fn request(mut channel: Channel, house: &Arc<House>) -> Result<(), LaneErr
             channel.messages.sender.send_message(&Execs { execs: house.jobs.states() }).await
         }
         Some(Ask::Stop(stop)) => {
-            ask_init(Ask::Stop(stop), &house.init).await?;
+            house.end_all(Duration::from_millis(stop.grace_ms)).await;
             house.stopped.send_replace(true);
             Ok(())
         }
@@ -156,13 +156,14 @@ async fn request(mut channel: Channel, house: &Arc<House>) -> Result<(), LaneErr
             }
             None => refuse(&mut channel, ESRCH).await,
         },
-        Some(Ask::Pause(pause)) => match house.record.paused(pause.paused) {
-            Ok(()) => {
-                house.set_paused(pause.paused);
-                hold(pause, &house.init).await
+        Some(Ask::Pause(pause)) => {
+            // What goes on does so, whether there is room for that on record or not.
+            if house.record.paused(pause.paused).is_err() && pause.paused {
+                return refuse(&mut channel, ENOSPC).await;
             }
-            Err(_) => refuse(&mut channel, ENOSPC).await,
-        },
+            house.set_paused(pause.paused);
+            hold(pause, &house.init).await
+        }
         Some(Ask::Limit(limits)) => match house.record.updated(limits) {
             Ok(()) => Ok(()),
             Err(_) => refuse(&mut channel, ENOSPC).await,

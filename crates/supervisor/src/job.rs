@@ -231,9 +231,7 @@ impl Job {
                         self.progress.send_replace(Progress::Runs(started.pid));
                     }
                     Some(Event::Failed(failed)) => return Progress::Failed(failed),
-                    Some(Event::Exited(exited)) => {
-                        return Progress::Exited(with_cause(exited, keeper, record).await);
-                    }
+                    Some(Event::Exited(exited)) => return Progress::Exited(exited),
                     Some(Event::Detached(_)) | None => {}
                 }
             }
@@ -242,6 +240,11 @@ impl Job {
         let end = tokio::select! {
             end = end => end,
             () = self.abandoned.notified() => Progress::Lost,
+        };
+        // Not above: a question that was dropped halfway would leave its answer to the next one.
+        let end = match end {
+            Progress::Exited(exited) => Progress::Exited(with_cause(exited, keeper, record).await),
+            end => end,
         };
         if end == Progress::Lost {
             // Init ends the process with its channel.

@@ -144,7 +144,12 @@ impl Jobs {
 
     /// How much has ever appeared on terminals that are in use.
     pub(crate) fn shown(&self) -> u64 {
-        self.table().jobs.values().filter(|job| job.terminal().is_some()).map(|job| job.output.end()).sum()
+        self.table()
+            .jobs
+            .values()
+            .filter(|job| job.terminal().is_some() && !job.is_over())
+            .map(|job| job.output.end())
+            .sum()
     }
 
     /// Whether the process that the sandbox ends with has been asked for.

@@ -110,7 +110,8 @@ async fn listen(
     let socket = read.as_ref();
     loop {
         match socket.async_io(Interest::READABLE, || Answer::receive(socket)).await {
-            Ok(Some(answer @ (Answer::DiskFrozen | Answer::DiskGoesOn))) => drop(told.send(answer).await),
+            // One that waits is as good as two, and answers are not held up by it.
+            Ok(Some(answer @ (Answer::DiskFrozen | Answer::DiskGoesOn))) => drop(told.try_send(answer)),
             Ok(Some(answer)) => drop(answered.send(answer).await),
             Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
             Ok(None) | Err(_) => break,

@@ -192,6 +192,7 @@ async fn end_by_itself(house: &House, limit: audit::Limit, reason: StopReason, p
     house.record.limit(limit);
     house.end_all(GRACE).await;
     let _ = tokio::time::timeout(LAST_WORDS, house.jobs.settled()).await;
+    house.ports.close().await;
     house.conclude(reason, None).await;
     house.keeper.plead(plea).await;
 }

@@ -190,6 +190,8 @@ impl Record {
         if self.stay != Stay::WithFirstClient {
             let _ = state.writer.sync();
         }
+        drop(state);
+        failpoint::pass(Point::SupervisorEndRecorded);
     }
 }
 
@@ -208,6 +210,5 @@ impl State {
         {
             self.next = None;
         }
-        failpoint::pass(Point::SupervisorEndRecorded);
     }
 }

@@ -70,6 +70,9 @@ pub(crate) struct Exec {
     /// Leave it to itself: print its number as soon as it runs
     #[arg(long, short)]
     pub(crate) detach: bool,
+    /// Print JSON with --detach: {"exec": its number}
+    #[arg(long, requires = "detach")]
+    pub(crate) json: bool,
     /// A name for its terminal, to attach to it by
     #[arg(long = "terminal", value_name = "NAME")]
     pub(crate) terminal_name: Option<SandboxName>,
@@ -135,6 +138,9 @@ pub(crate) struct Start {
     /// The sandbox: its id, the beginning of its id, or its name
     #[arg(value_name = "ID")]
     pub(crate) sandbox: String,
+    /// Print JSON: {"id"}
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// End sandboxes: SIGTERM for every process, SIGKILL for what is left.
@@ -231,4 +237,7 @@ pub(crate) struct Gc {
     /// Days that records outlive their sandboxes
     #[arg(long, value_name = "DAYS", default_value_t = engine::RECORD_DAYS)]
     pub(crate) audit_days: u32,
+    /// Print JSON: the ids of records that were removed, [text]
+    #[arg(long)]
+    pub(crate) json: bool,
 }

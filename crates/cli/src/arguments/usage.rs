@@ -71,6 +71,9 @@ pub(crate) struct Pause {
     /// The sandboxes: their ids, the beginnings of their ids, or their names
     #[arg(value_name = "ID", required = true)]
     pub(crate) sandboxes: Vec<String>,
+    /// Print JSON: {"id"}
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Let everything in sandboxes go on.
@@ -79,6 +82,9 @@ pub(crate) struct Resume {
     /// The sandboxes: their ids, the beginnings of their ids, or their names
     #[arg(value_name = "ID", required = true)]
     pub(crate) sandboxes: Vec<String>,
+    /// Print JSON: {"id"}
+    #[arg(long)]
+    pub(crate) json: bool,
 }
 
 /// Give a sandbox other limits: at once where it runs, else when it starts.
@@ -102,7 +108,10 @@ pub(crate) struct Update {
     /// Processes and threads
     #[arg(long, value_name = "NUMBER")]
     pub(crate) pids: Option<Pids>,
-    /// What the private directories may hold together
+    /// What the private directories may hold together, and what is kept on the disk before all is paused
     #[arg(long, value_name = "SIZE")]
     pub(crate) disk: Option<Size>,
+    /// Print JSON: {"id"}
+    #[arg(long)]
+    pub(crate) json: bool,
 }

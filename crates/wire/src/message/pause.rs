@@ -7,7 +7,7 @@ pub struct Pause {
     #[prost(bool, tag = "1")]
     pub paused: bool,
     /// By a signal of init's to every process, as there is no cgroup to be frozen. Otherwise only a supervisor is asked,
-    /// which puts it on record and starts nothing until it goes on.
+    /// which puts it on record.
     #[prost(bool, tag = "2")]
     pub by_signal: bool,
 }
