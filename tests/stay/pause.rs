@@ -151,16 +151,9 @@ callers!(too_much_on_the_disk_pauses_it, |caller| {
     assert!(full.stderr().contains("No space left"), "{full:?}");
     sleep(Duration::from_millis(1500));
     assert_eq!(home.entry(&id)["state"], "running");
-    home.say(&[
-        "exec",
-        "--detach",
-        &id,
-        "--",
-        "sh",
-        "-c",
-        "mkdir many && cd many && head -c 40M /dev/zero | split -a 4 -b 16k",
-    ])
-    .assert_success();
+    // At once: what is paused halfway would go on later.
+    let three = "for i in 1 2 3; do fallocate -l 14M large$i; done";
+    home.say(&["exec", "--detach", &id, "--", "sh", "-c", three]).assert_success();
     assert!(wait_for_pause(&home, &id).contains("--disk"));
     let before = pulse(&home, &id);
     sleep(Duration::from_millis(300));
@@ -170,7 +163,7 @@ callers!(too_much_on_the_disk_pauses_it, |caller| {
     wait_for_pulse(&home, &id);
     sleep(Duration::from_millis(1500));
     assert_eq!(home.entry(&id)["state"], "running");
-    home.say(&["exec", "--detach", &id, "--", "sh", "-c", "head -c 40M /dev/zero > larger"]).assert_success();
+    home.say(&["exec", "--detach", &id, "--", "fallocate", "-l", "40M", "larger"]).assert_success();
     assert!(wait_for_pause(&home, &id).contains("--disk"));
     let record = home.say(&["audit", "--json", &id]).assert_success().stdout();
     assert_eq!(record.matches(r#""kind":"limit","which":"disk""#).count(), 2, "{record}");

@@ -82,19 +82,21 @@ impl Engine {
     }
 
     async fn go_on(&self, id: &SandboxId) -> Result<(), EngineError> {
-        let was_paused = self.is_paused(id);
-        let freezer = self.cgroup(id).filter(LivingCgroup::can_freeze);
-        if let Some(freezer) = &freezer {
-            // In any case: whoever was killed in between may have frozen it and said nothing.
-            let thawed = freezer.thaw();
-            thawed.map_err(|source| EngineError::Pause { id: id.to_string(), source })?;
-            let _ = fs::remove_file(self.paused_file(id));
+        let (path, freezer) = (self.paused_file(id), self.cgroup(id).filter(LivingCgroup::can_freeze));
+        let why = fs::read(&path).ok();
+        // First of all: its keeper may pause it again at any moment, and then says so there.
+        let _ = fs::remove_file(&path);
+        // Thawed in any case: whoever was killed in between may have frozen it and said nothing.
+        let thawed = freezer.as_ref().map_or(Ok(()), LivingCgroup::thaw);
+        let mut done = thawed.map_err(|source| EngineError::Pause { id: id.to_string(), source });
+        if done.is_ok() && why.is_some() {
+            done =
+                self.tell(id, Ask::Pause(wire::Pause { paused: false, by_signal: freezer.is_none() })).await;
         }
-        if was_paused {
-            self.tell(id, Ask::Pause(wire::Pause { paused: false, by_signal: freezer.is_none() })).await?;
-            let _ = fs::remove_file(self.paused_file(id));
+        if let (Err(_), Some(why)) = (&done, why) {
+            let _ = fs::write(path, why);
         }
-        Ok(())
+        done
     }
 
     /// One pauses or resumes at a time.

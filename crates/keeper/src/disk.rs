@@ -16,7 +16,7 @@ use rustix::io::Errno;
 /// How often the file system is looked at.
 const LOOK: Duration = Duration::from_secs(1);
 /// How often the trees are measured at least: whoever frees room meanwhile hides what is written.
-const MEASURE: Duration = Duration::from_secs(60);
+const MEASURE: Duration = Duration::from_secs(10);
 /// What measuring may take of one processor: a part in so many.
 const SHARE: u32 = 10;
 /// Files for each mebibyte, as in the private directories.
