@@ -8,6 +8,7 @@ use std::thread;
 
 use archive::{Output, pack};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
+use rustix::io::Errno;
 
 use crate::builder::{Builder, Place};
 
@@ -15,15 +16,26 @@ const ROUNDS: usize = 10_000;
 
 /// Swaps `one` and `other` for each other as long as `work` goes on, and at least so many times.
 fn while_swapping(one: &Path, other: &Path, mut work: impl FnMut()) {
+    /// However the swapping ends, so that the work never goes on alone.
+    struct SetAtLast<'over>(&'over AtomicBool);
+    impl Drop for SetAtLast<'_> {
+        fn drop(&mut self) {
+            self.0.store(true, Ordering::Release);
+        }
+    }
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
+            let _at_last = SetAtLast(&over);
             for _ in 0..ROUNDS {
-                renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE).unwrap();
+                match renameat_with(CWD, one, CWD, other, RenameFlags::EXCHANGE) {
+                    // A link in the place of a directory is removed before the directory is made.
+                    Ok(()) | Err(Errno::NOENT) => {}
+                    Err(errno) => panic!("the two cannot be swapped: {errno}"),
+                }
                 // Else the other side might never see one of the two.
                 thread::yield_now();
             }
-            over.store(true, Ordering::Release);
         });
         while !over.load(Ordering::Acquire) {
             work();
@@ -50,6 +62,13 @@ fn unpacking_never_leaves_its_directory() {
     let mut outcomes = [0, 0];
     while_swapping(&directory, &link, || {
         outcomes[usize::from(place.unpack(&bytes).is_ok())] += 1;
+        if !directory.is_symlink() && !link.is_symlink() {
+            // A directory took the link's place, and there would be nothing to swap any more.
+            let fresh = place.root().join("fresh");
+            symlink("../outside", &fresh).unwrap();
+            renameat_with(CWD, &fresh, CWD, &link, RenameFlags::EXCHANGE).unwrap();
+            fs::remove_dir_all(&fresh).unwrap();
+        }
     });
     fs::remove_dir(place.outside().join("c")).unwrap();
     place.assert_untouched();
