@@ -1,6 +1,6 @@
 //! The whole life of a sandbox, as a person lives it.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use harness::{callers, callers_alone, leaks};
 
@@ -86,6 +86,25 @@ callers!(files_of_the_workspace_belong_to_the_owner, |caller| {
     // What was closed against reading is removed all the same.
     home.say(&["rm", "--force", &id]).assert_success();
     assert!(!home.kept(&id).exists());
+});
+
+// A process has only so many descriptors, and a path only so many bytes.
+callers!(a_workspace_of_any_depth_is_removed, |caller| {
+    let home = Home::new(caller);
+    let id = home.create(&[]);
+    let script = "import os; top = os.open('.', 0)
+for _ in range(3000): os.mkdir('d'); os.chdir('d')
+os.mkdir('done', dir_fd=top)";
+    home.say(&["exec", "--detach", &id, "--", "python3", "-c", script]).assert_success();
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !home.kept(&id).join("workspace/done").exists() {
+        assert!(Instant::now() < deadline, "it is never made");
+        // It cannot be watched, and is paused for that.
+        let _ = home.say(&["resume", &id]);
+    }
+    let removed = home.say_behind(&["prlimit", "--nofile=256"], &["rm", "--force", &id]);
+    removed.assert_success();
+    assert_eq!(std::fs::read_dir(home.state().join("sandboxes")).unwrap().count(), 0, "{removed:?}");
 });
 
 callers_alone!(nothing_is_left_of_many, |caller| {

@@ -50,6 +50,12 @@ impl Home {
         self.agentbox().stdin(stdin).start_words(words).finish()
     }
 
+    /// The same by another program, to whose words agentbox's are added.
+    #[track_caller]
+    pub(crate) fn say_behind(&self, prefix: &[&str], words: &[&str]) -> Finished {
+        self.agentbox().behind(prefix).start_words(words).finish()
+    }
+
     /// Says something to agentbox on a terminal.
     pub(crate) fn pty(&self, words: &[&str]) -> Pty {
         Pty::start_words(self.agentbox(), words)

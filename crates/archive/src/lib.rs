@@ -1,11 +1,12 @@
 //! Tar streams: a file or a tree as a stream, and a stream as a tree, beneath a directory that is given as a
-//! descriptor. It stands on both sides of the wall, and on each side it distrusts the other: an archive is made by
-//! an enemy, and the tree beneath the directory is changed by one while it is read or written.
+//! descriptor; and a tree that goes. It stands on both sides of the wall, and on each side it distrusts the other: an
+//! archive is made by an enemy, and the tree beneath the directory is changed by one while it is read or written.
 //!
 //! It must never follow a link, never reach anything outside of its directory, never open a device to read it, and
 //! never keep more in memory than its limits and constants allow.
 
 mod block;
+mod empty;
 mod error;
 mod extended;
 mod limits;
@@ -16,6 +17,7 @@ mod pack;
 mod unpack;
 
 pub use block::{Field, Special};
+pub use empty::{Closed, EmptyError, empty};
 pub use error::{Action, HeaderError, PackError, UnpackError};
 pub use extended::ExtendedError;
 pub use limits::{Limit, Limits};

@@ -4,13 +4,15 @@
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, PermissionsExt as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
+use archive::Closed;
 use failpoint::Point;
 use handover::{Filed, Reason, SPEC_FILE, STATE_VERSION, STATUS_FILE, State, Status, UNCLAIMED_FILE};
 use policy::SandboxId;
-use rustix::fs::{FlockOperation, flock};
+use rustix::fs::{CWD, FlockOperation, flock};
 
 use crate::error::EngineError;
 use crate::runtime;
@@ -72,7 +74,7 @@ impl Kept {
             Ok(Unclaimed { file: self.directory.join(UNCLAIMED_FILE), _lock: lock })
         });
         if made.is_err() {
-            let _ = fs::remove_dir_all(&begun);
+            let _ = discard(&begun);
         }
         failpoint::pass(Point::EngineKeptMade);
         made.map_err(self.unusable())
@@ -160,14 +162,11 @@ fn fill(directory: &Path, filed: &Filed) -> io::Result<File> {
     Ok(lock)
 }
 
-/// Removes a tree. What the agent closed against reading is opened first; what another command removes at the same
-/// time is as good as removed.
+/// Removes a tree, however deep it is and whatever the agent closed in it; what another command removes at the same time
+/// is as good as removed.
 fn discard(directory: &Path) -> io::Result<()> {
-    let mut removed = fs::remove_dir_all(directory);
-    if removed.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::PermissionDenied) {
-        open_up(directory);
-        removed = fs::remove_dir_all(directory);
-    }
+    let emptied = archive::empty(CWD, directory.as_os_str().as_bytes(), Closed::Opened);
+    let removed = emptied.map_err(|error| error.errno.into()).and_then(|_| fs::remove_dir(directory));
     match removed {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         removed => removed,
@@ -194,16 +193,6 @@ fn named(all: &Path, prefix: &str) -> Vec<String> {
     let entries = fs::read_dir(all).into_iter().flatten().flatten();
     let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
     names.filter(|name| name.strip_prefix(prefix).is_some_and(|id| id.parse::<SandboxId>().is_ok())).collect()
-}
-
-/// Makes every directory of a tree one that its owner may empty. Nothing runs in it any more; links are left alone.
-fn open_up(directory: &Path) {
-    let _ = fs::set_permissions(directory, fs::Permissions::from_mode(0o700));
-    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
-        if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
-            open_up(&entry.path());
-        }
-    }
 }
 
 /// Nobody else makes or removes a sandbox while this is held.
