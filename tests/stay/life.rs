@@ -4,6 +4,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 
 use harness::callers;
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::home::Home;
 
@@ -52,6 +53,18 @@ callers!(a_life_time_ends_a_plain_run_and_what_does_not_listen, |caller| {
         .assert_success();
     home.say(&["pause", &id]).assert_success();
     assert_eq!(reason_of_end(&home, &id), "expired");
+});
+
+// The keeper holds the time, too, for a supervisor that does not.
+callers!(a_life_time_ends_what_has_a_supervisor_that_does_nothing, |caller| {
+    let home = Home::new(caller);
+    let id = home.create(&["--lifetime", "1s"]);
+    let supervisor = home.status(&id)["supervisor"].as_i64().unwrap().try_into().unwrap();
+    kill_process(Pid::from_raw(supervisor).unwrap(), Signal::STOP).unwrap();
+    assert_eq!(reason_of_end(&home, &id), "expired");
+    let record = home.say(&["audit", "--json", &id]).assert_success().stdout();
+    assert!(record.lines().last().unwrap().contains(r#""kind":"stopped","reason":"time""#), "{record}");
+    home.say(&["audit", "--verify", &id]).assert_success();
 });
 
 callers!(whom_nobody_uses_is_ended, |caller| {

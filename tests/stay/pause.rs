@@ -79,6 +79,24 @@ callers!(what_is_paused_can_be_ended, |caller| {
     assert!(home.list().is_empty());
 });
 
+// Nothing inside would hear a signal, and whoever waits would wonder.
+callers!(who_waits_for_a_command_is_told_of_a_pause_and_may_leave, |caller| {
+    let home = Home::new(caller);
+    let id = home.create(&[]);
+    let running = home.begin(&["exec", &id, "--", "sh", "-c", "echo ready; exec sleep 613"]);
+    running.wait_for("ready");
+    home.say(&["pause", &id]).assert_success();
+    running.wait_for_stderr(&format!("sandbox {id} is paused; `agentbox resume {id}` lets it go on\n"));
+    running.signal(Signal::TERM);
+    running.finish().assert_code(128 + 15);
+    home.say(&["resume", &id]).assert_success();
+    // Nobody waits for it any more.
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while home.say(&["ps", &id]).assert_success().stdout().contains("613") {
+        assert!(Instant::now() < deadline, "it goes on");
+    }
+});
+
 // What is frozen cannot die; whoever cleans up lets it.
 callers_alone!(a_paused_sandbox_of_a_killed_keeper_goes_with_the_next_command, |caller| {
     let home = Home::new(caller);

@@ -1,9 +1,12 @@
 //! A conversation with a supervisor about one process: asked for or attached to, its bytes passed on both ways.
 
-use std::io;
+use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::time::Duration;
 
+use engine::{Engine, Pause};
+use policy::SandboxId;
 use tokio::sync::Notify;
 use wire::{Channel, Event, ExecEvent, Exited, Failed, LaneReceiver, Request, Side};
 
@@ -18,6 +21,38 @@ pub(crate) struct Screen<'raw> {
     pub(crate) raw: Option<&'raw RawMode>,
     /// How to leave.
     pub(crate) keys: DetachKeys,
+}
+
+/// Whose process a conversation is about.
+#[derive(Clone, Copy)]
+pub(crate) struct About<'sandbox> {
+    pub(crate) engine: &'sandbox Engine,
+    pub(crate) id: &'sandbox SandboxId,
+}
+
+impl About<'_> {
+    /// Whether everything inside stands still, and nothing that is passed on is heard.
+    pub(crate) fn is_paused(self) -> bool {
+        self.engine.is_paused(self.id)
+    }
+
+    /// Says so whenever it begins to: whoever waits for a command would wonder.
+    async fn watch(self, on_terminal: bool) -> Ended {
+        const LOOK: Duration = Duration::from_secs(1);
+        let mut was_paused = false;
+        loop {
+            tokio::time::sleep(LOOK).await;
+            let paused = self.engine.paused(self.id);
+            if let (Some(why), false) = (paused, was_paused) {
+                let why = if why == Pause::DiskFull { ", as it holds more than --disk allows" } else { "" };
+                let end = if on_terminal { "\r\n" } else { "\n" };
+                let id = self.id;
+                let said = format!("sandbox {id} is paused{why}; `agentbox resume {id}` lets it go on{end}");
+                let _ = io::stderr().write_all(said.as_bytes());
+            }
+            was_paused = paused.is_some();
+        }
+    }
 }
 
 /// How a conversation ended.
@@ -39,6 +74,7 @@ pub(crate) enum Ended {
 pub(crate) async fn converse(
     client: UnixStream,
     request: Request,
+    about: About<'_>,
     signals: &mut Signals,
     screen: Option<Screen<'_>>,
 ) -> Ended {
@@ -66,7 +102,8 @@ pub(crate) async fn converse(
             Ok((ended, (), ())) => ended,
             Err(broken) => broken,
         },
-        ended = tell(asking, signals, screen, &left) => ended,
+        ended = about.watch(screen.is_some()) => ended,
+        ended = tell(asking, about, signals, screen.clone(), &left) => ended,
     };
     stdin.abort();
     drop(handle);

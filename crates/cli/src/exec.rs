@@ -8,7 +8,7 @@ use policy::SandboxSpec;
 use wire::{Ask, Attach, Request, VERSION};
 
 use crate::arguments::{Exec, Logs};
-use crate::conversation::{Ended, Screen, converse};
+use crate::conversation::{About, Ended, Screen, converse};
 use crate::failure::Failure;
 use crate::outcome::{SIGHUP, exit_code, not_started, output_broken, signalled};
 use crate::output::print;
@@ -50,7 +50,7 @@ pub(crate) fn exec(exec: Exec) -> Result<ExitCode, Failure> {
         let mut signals = Signals::listen()?;
         let raw = command.terminal.and_then(|_| RawMode::enter());
         let screen = command.terminal.map(|_| Screen { raw: raw.as_ref(), keys });
-        let ended = converse(client, request, &mut signals, screen).await;
+        let ended = converse(client, request, About { engine: &engine, id: &id }, &mut signals, screen).await;
         // The terminal is given back before anything is said.
         drop(raw);
         Ok(ended)

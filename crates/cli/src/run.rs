@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use wire::{Ask, Exec, Request, VERSION};
 
 use crate::arguments::Run;
-use crate::conversation::{Ended, Screen, converse};
+use crate::conversation::{About, Ended, Screen, converse};
 use crate::failure::Failure;
 use crate::keys::DetachKeys;
 use crate::outcome::{SIGHUP, exit_code, expired, left, not_started, output_broken, signalled};
@@ -73,6 +73,7 @@ async fn attach(
     let ended = converse(
         client,
         Request { version: VERSION, ask: Some(Ask::Exec(exec)) },
+        About { engine, id: &spec.id },
         &mut signals,
         command.terminal.map(|_| Screen { raw: raw.as_ref(), keys }),
     );

@@ -6,7 +6,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 use wire::{Detach, ExecInput, LaneSender, Tell};
 
-use crate::conversation::{Ended, Screen};
+use crate::conversation::{About, Ended, Screen};
 use crate::failure::Failure;
 use crate::terminal::{self, RawMode};
 
@@ -55,10 +55,11 @@ impl Signals {
     }
 }
 
-/// Passes signals and sizes on, for as long as the command runs. A third request to end is for us; so is a hang-up
-/// where the command has a terminal, which goes on without us.
+/// Passes signals and sizes on, for as long as the command runs. A third request to end is for us, or the first where
+/// nothing inside would hear it; so is a hang-up where the command has a terminal, which goes on without us.
 pub(crate) async fn tell(
     mut asking: LaneSender,
+    about: About<'_>,
     signals: &mut Signals,
     screen: Option<Screen<'_>>,
     left: &Notify,
@@ -84,7 +85,7 @@ pub(crate) async fn tell(
         };
         if let Some(Tell::Signal(signal)) = told {
             signals.told = u8::try_from(signal).ok();
-            patience -= 1;
+            patience = if about.is_paused() { 0 } else { patience - 1 };
             if patience == 0 {
                 if screen.is_some() {
                     // It would go on without us.

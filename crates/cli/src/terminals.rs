@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use wire::{Ask, ExecState, Request, VERSION};
 
 use crate::arguments::{Attach, Send, Terminals};
-use crate::conversation::{Ended, Screen, converse};
+use crate::conversation::{About, Ended, Screen, converse};
 use crate::failure::{Failure, escape};
 use crate::outcome::{SIGHUP, exit_code, left, output_broken, signalled};
 use crate::output::{json_line, print};
@@ -30,7 +30,14 @@ pub(crate) fn attach(attach: Attach) -> Result<ExitCode, Failure> {
         let raw = RawMode::enter();
         let request = Request { version: VERSION, ask: Some(ask) };
         let screen = Screen { raw: raw.as_ref(), keys };
-        let ended = converse(engine.connect(&id)?, request, &mut signals, Some(screen)).await;
+        let ended = converse(
+            engine.connect(&id)?,
+            request,
+            About { engine: &engine, id: &id },
+            &mut signals,
+            Some(screen),
+        )
+        .await;
         drop(raw);
         Ok((ended, found.terminal))
     })?;

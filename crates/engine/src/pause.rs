@@ -43,7 +43,9 @@ impl Engine {
         self.paused_file(id).exists()
     }
 
-    pub(crate) fn paused(&self, id: &SandboxId) -> Option<Pause> {
+    /// Why everything inside stands still, if it does.
+    #[must_use]
+    pub fn paused(&self, id: &SandboxId) -> Option<Pause> {
         let why = fs::read_to_string(self.paused_file(id)).ok()?;
         Some(if why == keeper::DISK_FULL { Pause::DiskFull } else { Pause::Asked })
     }
