@@ -6,6 +6,7 @@
 //! never keep more in memory than its limits and constants allow.
 
 mod block;
+mod buffer;
 mod empty;
 mod error;
 mod extended;
@@ -23,4 +24,4 @@ pub use extended::ExtendedError;
 pub use limits::{Limit, Limits};
 pub use name::NameError;
 pub use pack::{Output, Packed, Remark, Why, pack};
-pub use unpack::{Top, Unpacked, unpack, unpack_pipe};
+pub use unpack::{Pour, Top, Unpacked, unpack, unpack_pipe};

@@ -1,6 +1,7 @@
 //! A stream as a tree. The stream is an enemy's, and so may be what else happens in the tree meanwhile.
 
 mod entries;
+mod pour;
 mod source;
 mod tree;
 
@@ -14,6 +15,7 @@ use crate::error::{Action, UnpackError};
 use crate::limits::Limits;
 use crate::name::{Name, NameError};
 use entries::{Content, Entries, Entry};
+pub use pour::Pour;
 use source::Source;
 use tree::{Tree, system};
 
@@ -51,9 +53,9 @@ pub fn unpack(
     unpack_entries(Entries::new(Source::new(input), limits), directory.as_fd(), top)
 }
 
-/// The same from a pipe, out of which the kernel moves the contents of large files by itself: one copy instead of two.
+/// The same from a pipe, out of which the kernel moves the contents of large files by itself.
 pub fn unpack_pipe(
-    pipe: &File,
+    pipe: impl Pour,
     directory: impl AsFd,
     top: Top<'_>,
     limits: &Limits,

@@ -6,6 +6,7 @@ use std::io;
 use rustix::io::Errno;
 
 use crate::block::{BLOCK, Fields, Kind, link_fits, split};
+use crate::buffer::Buffer;
 use crate::extended::write_record;
 use crate::moment::Moment;
 use crate::number::LARGEST_OCTAL;
@@ -47,13 +48,13 @@ pub(super) enum Contents {
 #[derive(Debug)]
 pub(super) struct Sink<'a> {
     output: Output<'a>,
-    buffer: Box<[u8]>,
+    buffer: Buffer,
     filled: usize,
 }
 
 impl<'a> Sink<'a> {
     pub(super) fn new(output: Output<'a>) -> Self {
-        Self { output, buffer: vec![0; BUFFER].into(), filled: 0 }
+        Self { output, buffer: Buffer::new(BUFFER), filled: 0 }
     }
 
     /// Writes the header of an entry, with an extended one before it where something does not fit.

@@ -1,10 +1,14 @@
 //! The stream that an archive is read from, block by block or in pieces as they come.
 
 use std::fs::File;
-use std::io::{self, BufWriter, Read, Write};
+use std::io::{self, Read, Write as _};
+use std::os::fd::BorrowedFd;
 
 use crate::block::{BLOCK, Block};
+use crate::buffer::Buffer;
 use crate::error::UnpackError;
+
+use super::pour::{Funnel, Pour};
 
 /// As much as is read at once.
 const BUFFER: usize = 256 * 1024;
@@ -16,25 +20,35 @@ const LARGEST_RECORD: usize = 1024 * 1024;
 #[derive(Debug)]
 pub(super) struct Source<R> {
     input: R,
-    buffer: Box<[u8]>,
+    buffer: Buffer,
     start: usize,
     end: usize,
-    pours: bool,
+    pours: Option<Pours<R>>,
+}
+
+/// How contents are moved past the buffer.
+#[derive(Debug)]
+struct Pours<R> {
+    pour: fn(&mut R, BorrowedFd<'_>, usize) -> io::Result<usize>,
+    funnel: Funnel,
+}
+
+impl<R: Pour> Source<R> {
+    /// A pipe, out of which contents can be moved past the buffer. Where that is not to be had, they are read.
+    pub(super) fn pouring(pipe: R) -> Self {
+        let pours = Funnel::new().ok().map(|funnel| Pours { pour: R::pour, funnel });
+        Self { pours, ..Self::new(pipe) }
+    }
 }
 
 impl<R: Read> Source<R> {
     pub(super) fn new(input: R) -> Self {
-        Self { input, buffer: vec![0; BUFFER].into(), start: 0, end: 0, pours: false }
-    }
-
-    /// A pipe, out of which contents can be moved past the buffer.
-    pub(super) fn pouring(pipe: R) -> Self {
-        Self { pours: true, ..Self::new(pipe) }
+        Self { input, buffer: Buffer::new(BUFFER), start: 0, end: 0, pours: None }
     }
 
     /// Whether contents can be moved past the buffer.
     pub(super) const fn pours(&self) -> bool {
-        self.pours
+        self.pours.is_some()
     }
 
     /// The next block.
@@ -73,19 +87,14 @@ impl<R: Read> Source<R> {
         self.piece(most)
     }
 
-    /// Moves exactly `size` bytes into a file past the buffer. The standard library knows how to ask the kernel for it
-    /// where both are descriptors.
-    pub(super) fn pour(&mut self, file: &File, size: u64) -> io::Result<()> {
+    /// Moves exactly `size` bytes into a file past the buffer, except for those that are in it.
+    pub(super) fn pour(&mut self, mut file: &File, size: u64) -> io::Result<()> {
+        let Some(Pours { pour, funnel }) = &self.pours else { return Err(io::ErrorKind::Unsupported.into()) };
         let buffered = &self.buffer[self.start..self.end];
         let buffered = &buffered[..usize::try_from(size).unwrap_or(usize::MAX).min(buffered.len())];
         self.start += buffered.len();
-        let mut output = BufWriter::with_capacity(BUFFER, file);
-        output.write_all(buffered)?;
-        output.flush()?;
-        let rest = size - buffered.len() as u64;
-        let poured = io::copy(&mut (&mut self.input).take(rest), &mut output)?;
-        output.flush()?;
-        if poured == rest { Ok(()) } else { Err(io::ErrorKind::UnexpectedEof.into()) }
+        file.write_all(buffered)?;
+        funnel.pour(file, size - buffered.len() as u64, |into, most| pour(&mut self.input, into, most))
     }
 
     /// What fills the last block after `size` bytes.

@@ -1,0 +1,141 @@
+//! Descriptors beside the bytes: they arrive with their channel, only where they may, and nothing is lost around them.
+
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
+
+use std::io::{IoSlice, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use bytes::Bytes;
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use tokio::time::timeout;
+use wire::{
+    Channel, Connection, ConnectionEnd, Incoming, LaneError, ProtocolError, Side, over_pipes, over_socket,
+};
+
+const OPEN: u8 = 0x10;
+const PASS: u8 = 0x60;
+
+fn pair() -> ((Connection, Incoming), (Connection, Incoming)) {
+    let (near, far) = UnixStream::pair().unwrap();
+    (over_socket(near, Side::Asking).unwrap(), over_socket(far, Side::Answering).unwrap())
+}
+
+async fn next(incoming: &mut Incoming) -> Channel {
+    timeout(Duration::from_secs(20), incoming.next()).await.unwrap().unwrap()
+}
+
+fn read_to_end(descriptor: OwnedFd) -> String {
+    let mut text = String::new();
+    std::fs::File::from(descriptor).read_to_string(&mut text).unwrap();
+    text
+}
+
+#[tokio::test]
+async fn each_channel_gets_its_own_among_much_else() {
+    let ((asking, _), (_answering, mut incoming)) = pair();
+    let mut expected = Vec::new();
+    for number in 0..50 {
+        let mut channel = asking.open().unwrap();
+        channel.output.sender.send(Bytes::from(vec![7; 40_000])).await.unwrap();
+        if number % 3 != 0 {
+            let (read, mut write) = std::io::pipe().unwrap();
+            write!(write, "{number}").unwrap();
+            channel.handle.pass(read.into()).unwrap();
+        }
+        channel.messages.sender.send(Bytes::from(format!("{number}"))).await.unwrap();
+        expected.push(channel);
+    }
+    for number in 0..50 {
+        let mut channel = next(&mut incoming).await;
+        assert_eq!(channel.messages.receiver.next().await.unwrap().unwrap(), format!("{number}"));
+        let passed = channel.handle.take_passed();
+        assert_eq!(passed.map(read_to_end), (number % 3 != 0).then(|| number.to_string()));
+        assert!(channel.handle.take_passed().is_none());
+        let mut length = 0;
+        while length < 40_000 {
+            length += channel.output.receiver.next().await.unwrap().unwrap().len();
+        }
+    }
+}
+
+#[tokio::test]
+async fn what_nobody_takes_is_closed_with_its_channel() {
+    let ((asking, _), (_answering, mut incoming)) = pair();
+    let (mut read, write) = std::io::pipe().unwrap();
+    let channel = asking.open().unwrap();
+    channel.handle.pass(write.into()).unwrap();
+    drop(next(&mut incoming).await);
+    let ended = tokio::task::spawn_blocking(move || read.read(&mut [0]).unwrap());
+    assert_eq!(timeout(Duration::from_secs(20), ended).await.unwrap().unwrap(), 0);
+}
+
+#[tokio::test]
+async fn whoever_asks_takes_none() {
+    let (raw, ours) = UnixStream::pair().unwrap();
+    let (connection, _incoming) = over_socket(ours, Side::Asking).unwrap();
+    let channel = connection.open().unwrap();
+    send(&raw, &header(1, PASS), Some(raw.as_fd()));
+    assert!(matches!(end_of(&connection).await, ConnectionEnd::Protocol(ProtocolError::BadPass(1))));
+    assert!(channel.handle.take_passed().is_none());
+}
+
+#[tokio::test]
+async fn more_or_fewer_than_announced_end_the_connection() {
+    for (what, first, second) in [("none", false, false), ("a second", true, true)] {
+        let (raw, ours) = UnixStream::pair().unwrap();
+        let (connection, _incoming) = over_socket(ours, Side::Answering).unwrap();
+        send(&raw, &header(1, OPEN), None);
+        send(&raw, &header(1, PASS), first.then_some(raw.as_fd()));
+        send(&raw, &header(1, PASS), second.then_some(raw.as_fd()));
+        let end = end_of(&connection).await;
+        assert!(matches!(end, ConnectionEnd::Protocol(ProtocolError::BadPass(1))), "{what}: {end:?}");
+    }
+}
+
+#[tokio::test]
+async fn descriptors_without_frames_pile_up_nowhere() {
+    let (raw, ours) = UnixStream::pair().unwrap();
+    let (_connection, mut incoming) = over_socket(ours, Side::Answering).unwrap();
+    let (mut read, write) = std::io::pipe().unwrap();
+    for id in 0..40 {
+        send(&raw, &header(2 * id + 1, OPEN), Some(write.as_fd()));
+    }
+    for _ in 0..40 {
+        let channel = next(&mut incoming).await;
+        assert!(channel.handle.take_passed().is_none());
+    }
+    drop(write);
+    drop((raw, _connection, incoming));
+    let ended = tokio::task::spawn_blocking(move || read.read(&mut [0]).unwrap());
+    assert_eq!(timeout(Duration::from_secs(20), ended).await.unwrap().unwrap(), 0);
+}
+
+#[tokio::test]
+async fn pipes_carry_none() {
+    let (read, write) = std::io::pipe().unwrap();
+    let (connection, _incoming) = over_pipes(read.into(), write.into(), Side::Asking).unwrap();
+    let (mine, _) = std::io::pipe().unwrap();
+    assert_eq!(connection.open().unwrap().handle.pass(mine.into()), Err(LaneError::NoPassage));
+}
+
+fn header(channel: u32, what: u8) -> [u8; 8] {
+    let [a, b, c, d] = channel.to_le_bytes();
+    [a, b, c, d, what, 0, 0, 0]
+}
+
+fn send(socket: &UnixStream, bytes: &[u8], with: Option<BorrowedFd<'_>>) {
+    let descriptors: Vec<_> = with.into_iter().collect();
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    if !descriptors.is_empty() {
+        assert!(ancillary.push(SendAncillaryMessage::ScmRights(&descriptors)));
+    }
+    sendmsg(socket, &[IoSlice::new(bytes)], &mut ancillary, SendFlags::NOSIGNAL).unwrap();
+}
+
+async fn end_of(connection: &Connection) -> ConnectionEnd {
+    timeout(Duration::from_secs(20), connection.closed()).await.expect("the connection does not end")
+}
