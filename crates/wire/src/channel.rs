@@ -1,8 +1,10 @@
 //! One request: four lanes and the handle whose life is the channel's.
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use crate::connection::Shared;
+use crate::error::LaneError;
 use crate::frame::LaneName;
 use crate::lane::Lane;
 
@@ -43,6 +45,20 @@ pub struct ChannelHandle {
 }
 
 impl ChannelHandle {
+    /// Passes a descriptor to the peer, before whatever is sent after this. One for each channel.
+    pub fn pass(&self, descriptor: OwnedFd) -> Result<(), LaneError> {
+        if self.shared.passage().is_none() {
+            return Err(LaneError::NoPassage);
+        }
+        self.shared.state().pass(self.id, descriptor)
+    }
+
+    /// The descriptor that the peer passed before what has been received. It may be anything.
+    #[must_use]
+    pub fn take_passed(&self) -> Option<OwnedFd> {
+        self.shared.state().take_passed(self.id)
+    }
+
     /// Waits until the peer has closed the channel or the connection has ended. Cancel-safe.
     pub async fn closed(&self) {
         loop {

@@ -8,6 +8,7 @@ use tokio::sync::Notify;
 
 use crate::channel::Channel;
 use crate::error::{ConnectionEnd, ConnectionError};
+use crate::passage::Passage;
 use crate::reader;
 use crate::state::State;
 use crate::writer;
@@ -40,12 +41,18 @@ impl Side {
 pub(crate) struct Shared {
     state: Mutex<State>,
     ended: Notify,
+    passage: Option<Arc<Passage>>,
 }
 
 impl Shared {
     /// The state has no invariant that a panic between two statements could break for good, so poison is ignored.
     pub(crate) fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How descriptors go and come, where the stream carries any.
+    pub(crate) fn passage(&self) -> Option<&Passage> {
+        self.passage.as_deref()
     }
 
     pub(crate) fn end(&self, end: ConnectionEnd) {
@@ -61,7 +68,21 @@ where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let shared = Arc::new(Shared { state: Mutex::new(State::new(side)), ended: Notify::new() });
+    start_with(read, write, side, None)
+}
+
+/// The same over a stream that may carry descriptors.
+pub(crate) fn start_with<R, W>(
+    read: R,
+    write: W,
+    side: Side,
+    passage: Option<Arc<Passage>>,
+) -> (Connection, Incoming)
+where
+    R: AsyncRead + Unpin + Send + 'static,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let shared = Arc::new(Shared { state: Mutex::new(State::new(side)), ended: Notify::new(), passage });
     let writer = tokio::spawn(writer::run(write, Arc::clone(&shared)));
     let reading = Arc::clone(&shared);
     tokio::spawn(async move {

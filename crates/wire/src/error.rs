@@ -36,6 +36,9 @@ pub enum ProtocolError {
     /// Data or an end on a lane that the peer had finished, or anything on a channel that it had closed.
     #[error("a frame on channel {0} after its end")]
     AfterEnd(u32),
+    /// A second descriptor for a channel, or one that did not come, or came where none is taken.
+    #[error("a descriptor for channel {0} that cannot be")]
+    BadPass(u32),
     /// The stream ended within a frame.
     #[error("the stream ended in the middle of a frame")]
     Truncated,
@@ -78,6 +81,9 @@ pub enum LaneError {
     /// The connection ended before the lane was finished.
     #[error("the connection was lost")]
     Lost,
+    /// The stream carries bytes alone.
+    #[error("the connection carries no descriptors")]
+    NoPassage,
     /// A message over the limit, announced by the peer or asked to be sent.
     #[error("a message of {0} bytes is over the limit of {MESSAGE_LIMIT}")]
     MessageTooLarge(usize),

@@ -27,6 +27,8 @@ pub(crate) enum Kind {
     End = 4,
     /// The sender of this frame says no more on this channel and hears no more.
     Close = 5,
+    /// A descriptor for this channel, which came beside the bytes of the socket.
+    Pass = 6,
 }
 
 /// The four streams of a channel. The numbers are on the wire.
@@ -70,6 +72,7 @@ impl Header {
             3 => Kind::Credit,
             4 => Kind::End,
             5 => Kind::Close,
+            6 => Kind::Pass,
             other => return Err(ProtocolError::UnknownKind(other)),
         };
         let lane = match what & 0x0f {
@@ -84,12 +87,12 @@ impl Header {
         let allowed = match kind {
             Kind::Data => 1..=PAYLOAD_LIMIT,
             Kind::Credit => 4..=4,
-            Kind::Open | Kind::End | Kind::Close => 0..=0,
+            Kind::Open | Kind::End | Kind::Close | Kind::Pass => 0..=0,
         };
         if !allowed.contains(&length) {
             return Err(ProtocolError::BadLength(length));
         }
-        if matches!(kind, Kind::Open | Kind::Close) && lane != LaneName::Messages {
+        if matches!(kind, Kind::Open | Kind::Close | Kind::Pass) && lane != LaneName::Messages {
             return Err(ProtocolError::UnknownLane(lane as u8));
         }
         Ok(Self { channel: u32::from_le_bytes([c0, c1, c2, c3]), kind, lane, length })

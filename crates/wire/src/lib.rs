@@ -12,6 +12,7 @@ mod flow;
 mod frame;
 mod lane;
 mod message;
+mod passage;
 mod reader;
 mod relay;
 mod state;
@@ -26,10 +27,10 @@ pub use lane::{Lane, LaneReceiver, LaneSender, MESSAGE_LIMIT};
 pub use message::{
     Ask, Attach, Change, Detach, Dial, Dialled, EXEC_VARIABLE, Event, Exec, ExecEvent, ExecInput, ExecState,
     Execs, Exited, FILE_REQUEST_LIMIT, Failed, FileAnswer, FileAsk, FileChanged, FileCode, FileDone,
-    FileEntry, FileFailed, FileKind, FileOrder, FileReply, FileRequest, FileSkipped, FileStat, LIST_LIMIT,
-    List, ListDirectory, MakeDirectory, MoveFile, NewLimits, PATH_LIMIT, PackTree, Pause, PortState,
-    PortStates, Ports, ReadFile, RemoveFile, Request, Send, SkippedWhy, Started, StatFile, Step, Stop, Tell,
-    UnpackTree, Unpublish, Unpublished, VERSION, WatchFile, WindowSize, WriteFile, WriteHow,
+    FileEntry, FileFailed, FileKind, FileMoved, FileOrder, FileReply, FileRequest, FileSkipped, FileStat,
+    LIST_LIMIT, List, ListDirectory, MakeDirectory, MoveFile, NewLimits, PATH_LIMIT, PackTree, Pause,
+    PortState, PortStates, Ports, ReadFile, RemoveFile, Request, Send, SkippedWhy, Started, StatFile, Step,
+    Stop, Tell, UnpackTree, Unpublish, Unpublished, VERSION, WatchFile, WindowSize, WriteFile, WriteHow,
 };
 pub use relay::{Carrier, Count, relay, reset};
 pub use stream::{over_pipes, over_socket};

@@ -9,9 +9,9 @@ mod process;
 
 pub use files::{
     Change, FILE_REQUEST_LIMIT, FileAnswer, FileAsk, FileChanged, FileCode, FileDone, FileEntry, FileFailed,
-    FileKind, FileReply, FileRequest, FileSkipped, FileStat, LIST_LIMIT, ListDirectory, MakeDirectory,
-    MoveFile, PATH_LIMIT, PackTree, ReadFile, RemoveFile, SkippedWhy, StatFile, UnpackTree, WatchFile,
-    WriteFile, WriteHow,
+    FileKind, FileMoved, FileReply, FileRequest, FileSkipped, FileStat, LIST_LIMIT, ListDirectory,
+    MakeDirectory, MoveFile, PATH_LIMIT, PackTree, ReadFile, RemoveFile, SkippedWhy, StatFile, UnpackTree,
+    WatchFile, WriteFile, WriteHow,
 };
 pub use pause::{NewLimits, Pause};
 pub use ports::{Dial, Dialled, PortState, PortStates, Ports, Unpublish, Unpublished};
@@ -41,7 +41,8 @@ pub struct Request {
 /// Everything that can be asked.
 #[derive(Clone, PartialEq, prost::Oneof)]
 pub enum Ask {
-    /// Start a process. Lane `In` carries its stdin, `Out` its stdout (or its terminal), `Err` its stderr.
+    /// Start a process. Lane `In` carries its stdin, `Out` its stdout (or its terminal), `Err` its stderr. Init takes
+    /// a descriptor that is passed before this as its stdout.
     #[prost(message, tag = "2")]
     Exec(Exec),
     /// See what a process wrote and writes, as if one had been there all the time. Asked of a supervisor only.
@@ -58,7 +59,8 @@ pub enum Ask {
     #[prost(message, tag = "6")]
     Send(Send),
     /// Do something with files, as a user inside. Lane `In` carries what is written, `Out` what is read, `Err` the
-    /// replies, each after its length. Asked of a supervisor only.
+    /// replies, each after its length. Whoever passes a pipe gets an archive through it, past everybody, and says
+    /// [`FileMoved`] at the end. Asked of a supervisor only.
     #[prost(message, tag = "7")]
     File(FileOrder),
     /// Everything inside stands still, or goes on: answered when it does.

@@ -9,7 +9,8 @@ use tokio::io::AsyncRead;
 use crate::buffers::ReadBuffers;
 use crate::connection::Shared;
 use crate::error::{ConnectionEnd, ProtocolError};
-use crate::frame::{HEADER, Header};
+use crate::frame::{HEADER, Header, Kind};
+use crate::passage::Passage;
 
 /// Reads until the stream ends, for whichever reason.
 pub(crate) async fn run<R: AsyncRead + Unpin>(mut read: R, shared: &Shared) -> ConnectionEnd {
@@ -36,7 +37,12 @@ fn deliver(buffer: &mut BytesMut, shared: &Shared) -> Result<(), ProtocolError> 
             break;
         }
         buffer.advance(HEADER);
-        state.receive(header, buffer.split_to(header.length as usize).freeze())?;
+        if header.kind == Kind::Pass {
+            let descriptor = shared.passage().and_then(Passage::take);
+            state.receive_descriptor(header.channel, descriptor)?;
+        } else {
+            state.receive(header, buffer.split_to(header.length as usize).freeze())?;
+        }
     }
     Ok(())
 }

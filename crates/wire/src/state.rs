@@ -12,6 +12,7 @@ mod queue;
 mod tests;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
@@ -19,7 +20,7 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 
 use crate::connection::Side;
-use crate::error::{ConnectionEnd, ConnectionError};
+use crate::error::{ConnectionEnd, ConnectionError, LaneError};
 use crate::flow::{Inbound, Outbound};
 use crate::frame::{CHANNEL_LIMIT, Kind, LaneName};
 use queue::Queued;
@@ -38,6 +39,8 @@ struct ChannelState {
     /// The peer's Close has come.
     closed_there: bool,
     closed: Arc<Notify>,
+    /// What the peer has passed and nobody has taken.
+    passed: Option<OwnedFd>,
 }
 
 impl Default for ChannelState {
@@ -50,6 +53,7 @@ impl Default for ChannelState {
             close_written: false,
             closed_there: false,
             closed: Arc::new(Notify::new()),
+            passed: None,
         }
     }
 }
@@ -172,8 +176,27 @@ impl State {
     pub(crate) fn close(&mut self, id: u32) {
         let Some(channel) = self.channels.get_mut(&id) else { return };
         channel.closed_here = true;
+        channel.passed = None;
         channel.wake_all();
         self.push(id, Kind::Close, LaneName::Messages, Bytes::new());
+    }
+
+    /// Sends a descriptor for the channel.
+    pub(crate) fn pass(&mut self, id: u32, descriptor: OwnedFd) -> Result<(), LaneError> {
+        if self.write_over {
+            return Err(LaneError::Lost);
+        }
+        let open = self.channels.get(&id).is_some_and(|c| !c.closed_here && !c.closed_there);
+        if !open {
+            return Err(LaneError::Closed);
+        }
+        self.push_descriptor(id, descriptor);
+        Ok(())
+    }
+
+    /// What the peer has passed, once.
+    pub(crate) fn take_passed(&mut self, id: u32) -> Option<OwnedFd> {
+        self.channels.get_mut(&id)?.passed.take()
     }
 
     /// What resolves when the peer closes this channel, unless it is closed already.

@@ -2,31 +2,101 @@
 //! a socket that is watched for both directions wakes its writer each time the peer has read, for nothing, and
 //! that on every message.
 
+#![expect(unsafe_code, reason = "registering with the runtime, and memory that the kernel initialises")]
+
 use std::io::{self, IoSlice};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd as _, OwnedFd};
 use std::pin::Pin;
+use std::slice;
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::{Errno, writev};
 use rustix::net::Shutdown;
-use tokio::io::AsyncWrite;
+use tokio::io::unix::AsyncFd;
+use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::unix::pipe;
 
-use crate::connection::{Connection, Incoming, Side, start};
+use crate::connection::{Connection, Incoming, Side, start, start_with};
+use crate::passage::Passage;
 
 /// Starts a connection over a stream socket. Must be called on the runtime, as [`start`].
+///
+/// Whoever asks may pass descriptors, and whoever answers takes them.
 pub fn over_socket(socket: impl Into<OwnedFd>, side: Side) -> io::Result<(Connection, Incoming)> {
     let read = socket.into();
     let write = read.try_clone()?;
-    over_pipes(read, write, side)
+    let passage = Arc::new(Passage::default());
+    let mut writer = Writer::new(write)?;
+    match side {
+        Side::Asking => {
+            let read = pipe::Receiver::from_owned_fd_unchecked(read)?;
+            writer.passage = Some(Arc::clone(&passage));
+            Ok(start_with(read, writer, side, Some(passage)))
+        }
+        Side::Answering => {
+            let end = register(read, Interest::READABLE)?;
+            let reader = Reader { end, passage: Arc::clone(&passage) };
+            Ok(start_with(reader, writer, side, Some(passage)))
+        }
+    }
 }
 
 /// Starts a connection over a descriptor to read from and one to write to. Must be called on the runtime.
 pub fn over_pipes(read: OwnedFd, write: OwnedFd, side: Side) -> io::Result<(Connection, Incoming)> {
-    // "Unchecked": it is watched for reading and read, which serves a socket as it serves a pipe.
-    let read = pipe::Receiver::from_owned_fd_unchecked(read)?;
-    Ok(start(read, Writer::new(write)?, side))
+    Ok(start(pipe::Receiver::from_owned_fd_unchecked(read)?, Writer::new(write)?, side))
+}
+
+/// Registers a descriptor with the runtime.
+fn register(descriptor: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
+    // SAFETY: an owned descriptor stays open, and the same file, until what owns it is dropped, which is the
+    // registration itself.
+    unsafe { AsyncFd::register_with_interest(descriptor, interest) }.map_err(io::Error::from)
+}
+
+/// The end that is read from, with what comes beside the bytes.
+#[derive(Debug)]
+struct Reader {
+    end: AsyncFd<OwnedFd>,
+    passage: Arc<Passage>,
+}
+
+impl AsyncRead for Reader {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        loop {
+            let mut ready = ready!(self.end.poll_read_ready(context))?;
+            let room = buffer.remaining();
+            match ready.try_io(|end| receive(end, &self.passage, buffer)) {
+                Ok(Ok((length, passed))) => {
+                    // Nothing is left to be read, unless the kernel stopped for a descriptor.
+                    if 0 < length && length < room && !passed {
+                        ready.clear_ready();
+                    }
+                    return Poll::Ready(Ok(()));
+                }
+                Ok(Err(error)) => return Poll::Ready(Err(error)),
+                Err(_would_block) => {}
+            }
+        }
+    }
+}
+
+/// Receives into what is free of `buffer`.
+fn receive(end: &AsyncFd<OwnedFd>, passage: &Passage, buffer: &mut ReadBuf<'_>) -> io::Result<(usize, bool)> {
+    // SAFETY: nothing that was initialised is made uninitialised: only the kernel writes here.
+    let free = unsafe { buffer.unfilled_mut() };
+    // SAFETY: the same memory; any byte is a `u8`, and none is read before the kernel has written it.
+    let free = unsafe { slice::from_raw_parts_mut(free.as_mut_ptr().cast::<u8>(), free.len()) };
+    let (length, passed) = passage.receive(end.as_fd(), free)?;
+    // SAFETY: the kernel has written so many bytes at the beginning of what was free.
+    unsafe { buffer.assume_init(length) };
+    buffer.advance(length);
+    Ok((length, passed))
 }
 
 /// The end that is written to.
@@ -34,13 +104,21 @@ pub fn over_pipes(read: OwnedFd, write: OwnedFd, side: Side) -> io::Result<(Conn
 struct Writer {
     end: OwnedFd,
     /// The same end, watched, while it has no room.
-    full: Option<pipe::Sender>,
+    full: Option<AsyncFd<OwnedFd>>,
+    passage: Option<Arc<Passage>>,
 }
 
 impl Writer {
     fn new(end: OwnedFd) -> io::Result<Self> {
         fcntl_setfl(&end, fcntl_getfl(&end)? | OFlags::NONBLOCK)?;
-        Ok(Self { end, full: None })
+        Ok(Self { end, full: None, passage: None })
+    }
+
+    fn write(&self, slices: &[IoSlice<'_>]) -> Result<usize, Errno> {
+        match &self.passage {
+            Some(passage) => passage.send(self.end.as_fd(), slices),
+            None => writev(&self.end, slices),
+        }
     }
 
     /// Tells the peer that nothing more comes. A pipe tells it when it is closed.
@@ -55,18 +133,22 @@ impl AsyncWrite for Writer {
         context: &mut Context<'_>,
         slices: &[IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
-        if self.full.is_none() {
-            match writev(&self.end, slices) {
-                Err(Errno::AGAIN) => {
-                    self.full = Some(pipe::Sender::from_owned_fd_unchecked(self.end.try_clone()?)?);
+        loop {
+            match self.write(slices) {
+                Err(Errno::AGAIN) => {}
+                result => {
+                    self.full = None;
+                    return Poll::Ready(result.map_err(io::Error::from));
                 }
-                result => return Poll::Ready(result.map_err(io::Error::from)),
             }
+            if self.full.is_none() {
+                self.full = Some(register(self.end.try_clone()?, Interest::WRITABLE)?);
+            }
+            let Some(full) = &self.full else { return Poll::Pending };
+            let mut ready = ready!(full.poll_write_ready(context))?;
+            // It is looked at again after the next try.
+            ready.clear_ready();
         }
-        let Some(full) = &mut self.full else { return Poll::Pending };
-        let written = ready!(Pin::new(full).poll_write_vectored(context, slices));
-        self.full = None;
-        Poll::Ready(written)
     }
 
     fn is_write_vectored(&self) -> bool {

@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
+use std::os::fd::OwnedFd;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -18,6 +19,8 @@ const FRAMES: usize = 32;
 #[derive(Debug, Default)]
 pub(crate) struct Batch {
     frames: Vec<([u8; HEADER], Bytes)>,
+    /// What goes with it, for the last of its frames.
+    pub(crate) descriptor: Option<OwnedFd>,
 }
 
 impl Batch {
@@ -26,7 +29,7 @@ impl Batch {
     }
 
     pub(crate) fn is_full(&self) -> bool {
-        self.frames.len() >= FRAMES
+        self.frames.len() >= FRAMES || self.descriptor.is_some()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -45,6 +48,9 @@ pub(crate) async fn run<W: AsyncWrite + Unpin>(mut write: W, shared: Arc<Shared>
     let mut batch = Batch::default();
     loop {
         poll_fn(|context| shared.state().poll_batch(context, &mut batch)).await;
+        if let (Some(descriptor), Some(passage)) = (batch.descriptor.take(), shared.passage()) {
+            passage.load(descriptor);
+        }
         let written = match batch.is_empty() {
             true => break,
             false => write_batch(&mut write, &batch).await,

@@ -17,6 +17,7 @@ const DATA: u8 = 0x20;
 const CREDIT: u8 = 0x30;
 const END: u8 = 0x40;
 const CLOSE: u8 = 0x50;
+const PASS: u8 = 0x60;
 
 fn frame(channel: u32, what: u8, payload: &[u8]) -> Vec<u8> {
     let length = u32::try_from(payload.len()).unwrap().to_le_bytes();
@@ -64,16 +65,20 @@ async fn every_violation_has_its_error() {
     let full = || frame(1, DATA, &[0; 0x1_0000]);
     let over = vec![1, 0, 0, 0, DATA, 1, 0, 1];
     check(&[frame(1, 0x00, &[])], ProtocolError::UnknownKind(0)).await;
-    check(&[frame(1, 0x60, &[])], ProtocolError::UnknownKind(6)).await;
+    check(&[frame(1, 0x70, &[])], ProtocolError::UnknownKind(7)).await;
     check(&[open(), frame(1, DATA | 4, b"x")], ProtocolError::UnknownLane(4)).await;
     check(&[frame(1, OPEN | 1, &[])], ProtocolError::UnknownLane(1)).await;
+    check(&[open(), frame(1, PASS | 1, &[])], ProtocolError::UnknownLane(1)).await;
     check(&[frame(1, OPEN, b"x")], ProtocolError::BadLength(1)).await;
     check(&[open(), over], ProtocolError::BadLength(0x1_0001)).await;
     check(&[open(), frame(1, DATA, b"")], ProtocolError::BadLength(0)).await;
     check(&[open(), frame(1, CREDIT, &[0; 3])], ProtocolError::BadLength(3)).await;
     check(&[open(), frame(1, END, b"x")], ProtocolError::BadLength(1)).await;
+    check(&[open(), frame(1, PASS, b"x")], ProtocolError::BadLength(1)).await;
     check(&[frame(1, DATA, b"x")], ProtocolError::UnknownChannel(1)).await;
     check(&[open(), frame(2, DATA, b"x")], ProtocolError::UnknownChannel(2)).await;
+    check(&[frame(1, PASS, &[])], ProtocolError::UnknownChannel(1)).await;
+    check(&[open(), frame(1, PASS, &[])], ProtocolError::BadPass(1)).await;
     check(&[open(), open()], ProtocolError::BadChannelId(1)).await;
     check(&[frame(2, OPEN, &[])], ProtocolError::BadChannelId(2)).await;
     check(&[frame(0, OPEN, &[])], ProtocolError::BadChannelId(0)).await;

@@ -2,6 +2,8 @@
 //! length; bytes to be written follow. Its stdout is bytes: a file's contents or an archive. Its stderr is replies,
 //! each after its length; the last one is `Done` or `Failed`, and no other reply is either.
 //!
+//! Where a pipe was passed to it, that is its stdout, and an archive goes through it in either direction.
+//!
 //! Paths and names are bytes of a file system inside: any byte but NUL, never a path of the host.
 
 mod reply;
@@ -200,4 +202,15 @@ pub struct UnpackTree {
     /// The name that the first part of every name in the archive becomes; empty to leave them.
     #[prost(bytes = "bytes", tag = "2")]
     pub top: Bytes,
+    /// The archive comes through the stdout of the process, a pipe that was passed to it, and not through its stdin.
+    #[prost(bool, tag = "3")]
+    pub by_output: bool,
+}
+
+/// What a client says after all: how much went through the pipe that it passed, which nobody else has seen.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct FileMoved {
+    /// As it counted them.
+    #[prost(uint64, tag = "1")]
+    pub bytes: u64,
 }

@@ -1,9 +1,11 @@
 //! What a frame of the peer does to the state. Every header here has been decoded, every other claim of the peer is
 //! still to be checked.
 
+use std::os::fd::OwnedFd;
+
 use bytes::{Buf, Bytes};
 
-use super::State;
+use super::{ChannelState, State};
 use crate::error::ProtocolError;
 use crate::frame::{CHANNEL_LIMIT, Header, Kind};
 
@@ -14,16 +16,11 @@ impl State {
         if header.kind == Kind::Open {
             return self.receive_open(id);
         }
-        let channel = self.channels.get_mut(&id).ok_or(ProtocolError::UnknownChannel(id))?;
-        if channel.is_over() {
-            return Err(ProtocolError::UnknownChannel(id));
-        }
-        if channel.closed_there {
-            return Err(ProtocolError::AfterEnd(id));
-        }
+        let channel = self.open_channel(id)?;
         let lane = header.lane.index();
         match header.kind {
-            Kind::Open => {}
+            // The first has been looked at, the other never comes here.
+            Kind::Open | Kind::Pass => {}
             Kind::Data => {
                 channel.inbound[lane].accept(id, payload)?;
                 self.return_credit(id, header.lane);
@@ -37,6 +34,32 @@ impl State {
             }
         }
         Ok(())
+    }
+
+    /// Takes a descriptor for a channel.
+    pub(crate) fn receive_descriptor(
+        &mut self,
+        id: u32,
+        descriptor: Option<OwnedFd>,
+    ) -> Result<(), ProtocolError> {
+        let channel = self.open_channel(id)?;
+        match descriptor {
+            Some(descriptor) if channel.passed.is_none() => channel.passed = Some(descriptor),
+            _ => return Err(ProtocolError::BadPass(id)),
+        }
+        Ok(())
+    }
+
+    /// A channel on which the peer may still say something.
+    fn open_channel(&mut self, id: u32) -> Result<&mut ChannelState, ProtocolError> {
+        let channel = self.channels.get_mut(&id).ok_or(ProtocolError::UnknownChannel(id))?;
+        if channel.is_over() {
+            return Err(ProtocolError::UnknownChannel(id));
+        }
+        if channel.closed_there {
+            return Err(ProtocolError::AfterEnd(id));
+        }
+        Ok(channel)
     }
 
     fn receive_open(&mut self, id: u32) -> Result<(), ProtocolError> {

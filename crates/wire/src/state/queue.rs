@@ -1,6 +1,7 @@
 //! The frames that wait to be written, in the order in which they were asked for across all lanes.
 
 use std::collections::VecDeque;
+use std::os::fd::OwnedFd;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
@@ -19,14 +20,24 @@ pub(super) struct Queued {
     kind: Kind,
     lane: LaneName,
     payload: Bytes,
+    descriptor: Option<OwnedFd>,
 }
 
 impl State {
     pub(super) fn push(&mut self, channel: u32, kind: Kind, lane: LaneName, payload: Bytes) {
+        self.queue(Queued { channel, kind, lane, payload, descriptor: None });
+    }
+
+    pub(super) fn push_descriptor(&mut self, channel: u32, descriptor: OwnedFd) {
+        let (kind, lane, payload) = (Kind::Pass, LaneName::Messages, Bytes::new());
+        self.queue(Queued { channel, kind, lane, payload, descriptor: Some(descriptor) });
+    }
+
+    fn queue(&mut self, queued: Queued) {
         if self.write_over {
             return;
         }
-        self.queue.push_back(Queued { channel, kind, lane, payload });
+        self.queue.push_back(queued);
         if let Some(waker) = self.writer.take() {
             waker.wake();
         }
@@ -51,8 +62,9 @@ impl State {
     pub(crate) fn poll_batch(&mut self, context: &Context<'_>, batch: &mut Batch) -> Poll<()> {
         while !batch.is_full() {
             let Some(queued) = self.queue.pop_front() else { break };
-            if let Some((header, payload)) = self.prepare(queued) {
+            if let Some((header, payload, descriptor)) = self.prepare(queued) {
                 batch.push(header, payload);
+                batch.descriptor = descriptor;
             }
         }
         if batch.is_empty() && !self.write_over {
@@ -66,8 +78,8 @@ impl State {
     }
 
     /// The frame as it is written now; none where the peer has no use for it any more.
-    fn prepare(&mut self, queued: Queued) -> Option<(Header, Bytes)> {
-        let Queued { channel: id, kind, lane, mut payload } = queued;
+    fn prepare(&mut self, queued: Queued) -> Option<(Header, Bytes, Option<OwnedFd>)> {
+        let Queued { channel: id, kind, lane, mut payload, descriptor } = queued;
         let channel = self.channels.get_mut(&id)?;
         match kind {
             Kind::Close => {
@@ -80,10 +92,10 @@ impl State {
                 let amount = channel.inbound[lane.index()].take_credit();
                 payload = Bytes::copy_from_slice(&amount.to_le_bytes());
             }
-            Kind::Open | Kind::Data | Kind::End => {}
+            Kind::Open | Kind::Data | Kind::End | Kind::Pass => {}
         }
         // Every payload was cut to the limit when it was queued.
         let length = payload.len() as u32;
-        Some((Header { channel: id, kind, lane, length }, payload))
+        Some((Header { channel: id, kind, lane, length }, payload, descriptor))
     }
 }
