@@ -112,6 +112,22 @@ impl Home {
         serde_json::from_slice(&std::fs::read(self.kept(id).join("status.json")).unwrap()).unwrap()
     }
 
+    /// How many descriptors the supervisor holds.
+    #[track_caller]
+    pub(crate) fn held(&self, id: &str) -> usize {
+        let supervisor = self.status(id)["supervisor"].as_i64().unwrap();
+        std::fs::read_dir(format!("/proc/{supervisor}/fd")).map_or(0, Iterator::count)
+    }
+
+    /// A socket of a running sandbox.
+    pub(crate) fn socket(&self, id: &str, name: &str) -> PathBuf {
+        let runtime = match self.caller {
+            Caller::Root => "/run/agentbox".to_owned(),
+            Caller::Subordinate | Caller::Single => format!("/tmp/agentbox-{}", self.caller.uid()),
+        };
+        PathBuf::from(runtime).join("sandboxes").join(id).join(name)
+    }
+
     /// Puts the state on a disk of its own that holds little.
     pub(crate) fn small_disk(&self) -> SmallDisk {
         std::fs::create_dir(self.state()).unwrap();

@@ -12,6 +12,7 @@ mod life;
 mod logs;
 mod names;
 mod parts;
+mod passing;
 mod pause;
 mod ports;
 mod record;

@@ -206,6 +206,7 @@ fn failed(error: FileError) -> Failure {
         FileError::Inside(..) => "check the path inside, and that the sandbox's user may use it",
         FileError::Pack(_) | FileError::Here { .. } => "check the path outside, and that you may use it",
         FileError::Unpack(_) => "what was unpacked before that stays where it is",
+        FileError::Pipe(_) => "close what else is open, or raise the limit of open files (`ulimit -n`)",
         FileError::Lost => "it may have been stopped: `agentbox ls -a` tells",
     };
     let mut failure = Failure::new(format!("cannot copy: {error}")).hint(hint);

@@ -1,28 +1,28 @@
 //! Files in and out of a running sandbox, as tar streams. What comes from inside is hostile: an archive is unpacked
 //! beneath one directory and touches nothing there but the one name that the owner chose.
 
-use std::collections::VecDeque;
+mod stream;
+
 use std::fs::File;
 use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use archive::{Limits, Output, PackError, Remark, Top, UnpackError, Unpacked};
-use bytes::{Buf as _, Bytes, BytesMut};
+use bytes::Bytes;
 use policy::SandboxSpec;
-use tokio::sync::mpsc;
 use wire::{
-    Ask, Channel, Connection, FileAnswer, FileAsk, FileDone, FileFailed, FileOrder, FileReply, FileRequest,
-    FileStat, LaneReceiver, LaneSender, PackTree, Request, StatFile, UnpackTree, VERSION,
+    Ask, Channel, Connection, FileAnswer, FileAsk, FileDone, FileFailed, FileMoved, FileOrder, FileReply,
+    FileRequest, FileStat, LaneReceiver, PackTree, Request, StatFile, UnpackTree, VERSION,
 };
+
+use stream::Stream;
 
 /// What is taken out of a sandbox at once is at most this.
 const LARGEST: Limits = Limits { bytes: 1 << 40, entries: 4_000_000, name_length: 4095, depth: 256 };
-
-/// Chunks on their way between a thread that handles files and a lane.
-const CHUNKS: usize = 16;
 
 /// Why files did not get through.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +44,9 @@ pub enum FileError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// There is no pipe to be had.
+    #[error("cannot make a pipe")]
+    Pipe(#[source] io::Error),
     /// The sandbox has ended.
     #[error("the sandbox does not answer")]
     Lost,
@@ -70,8 +73,12 @@ impl<'sandbox> Files<'sandbox> {
         Arc::clone(&self.moved)
     }
 
-    async fn ask(&self, ask: FileAsk) -> Result<Channel, FileError> {
+    /// Asks, and passes an end of a pipe for an archive.
+    async fn ask(&self, ask: FileAsk, pipe: Option<OwnedFd>) -> Result<Channel, FileError> {
         let mut channel = self.connection.open().map_err(|_| FileError::Lost)?;
+        if let Some(pipe) = pipe {
+            channel.handle.pass(pipe).map_err(|_| FileError::Lost)?;
+        }
         let order = FileOrder {
             request: Some(FileRequest { ask: Some(ask) }),
             uid: self.spec.user.uid,
@@ -87,7 +94,7 @@ impl<'sandbox> Files<'sandbox> {
     pub async fn stat(&self, path: &[u8]) -> Result<Option<FileStat>, FileError> {
         const ENOENT: i32 = 2;
         let ask = FileAsk::Stat(StatFile { path: Bytes::copy_from_slice(path), follow: true });
-        let mut channel = self.ask(ask).await?;
+        let mut channel = self.ask(ask, None).await?;
         match until_done(&mut channel.error.receiver, |_| {}).await {
             Ok((_, stat)) => Ok(stat),
             Err(FileError::Inside(failed, _)) if failed.errno == ENOENT => Ok(None),
@@ -137,16 +144,15 @@ impl<'sandbox> Files<'sandbox> {
         write: impl FnOnce(&mut dyn Write) -> Result<(), FileError> + Send + 'static,
     ) -> Result<FileDone, FileError> {
         let (path, top) = (Bytes::copy_from_slice(directory), Bytes::copy_from_slice(name));
-        let Channel { input, mut error, handle: _handle, .. } =
-            self.ask(FileAsk::Unpack(UnpackTree { path, top })).await?;
-        let (sender, receiver) = mpsc::channel(CHUNKS);
-        let writing =
-            tokio::task::spawn_blocking(move || write(&mut Sending { sender, buffers: VecDeque::new() }));
-        let feeding = tokio::spawn(feed(receiver, input.sender, self.moved()));
-        let done = until_done(&mut error.receiver, |_| {}).await;
+        let (mut stream, theirs, over) = Stream::to_write(self.moved()).map_err(FileError::Pipe)?;
+        let ask = FileAsk::Unpack(UnpackTree { path, top, by_output: true });
+        let mut channel = self.ask(ask, Some(theirs)).await?;
+        let writing = tokio::task::spawn_blocking(move || write(&mut stream));
+        let done = until_done(&mut channel.error.receiver, |_| {}).await;
         // Whoever stopped reading has said why; our own side then has nothing more to say.
-        feeding.abort();
+        drop(over);
         let written = writing.await.map_err(|_| FileError::Lost)?;
+        self.conclude(channel).await;
         let (done, _) = done?;
         written.map(|()| done)
     }
@@ -163,8 +169,8 @@ impl<'sandbox> Files<'sandbox> {
         let here =
             File::open(directory).map_err(|source| FileError::Here { path: directory.to_owned(), source })?;
         let name = name.to_vec();
-        let unpack = move |input: &mut dyn Read| {
-            archive::unpack(input, here, Top::Named(&name), &LARGEST).map_err(FileError::from)
+        let unpack = move |input: Stream| {
+            archive::unpack_pipe(input, here, Top::Named(&name), &LARGEST).map_err(FileError::from)
         };
         self.pack_inside(path, unpack, skipped).await
     }
@@ -176,8 +182,8 @@ impl<'sandbox> Files<'sandbox> {
         mut target: impl Write + Send + 'static,
         skipped: impl FnMut(&wire::FileSkipped),
     ) -> Result<u64, FileError> {
-        let copy = move |input: &mut dyn Read| {
-            let copied = io::copy(input, &mut target).and_then(|count| target.flush().map(|()| count));
+        let copy = move |mut input: Stream| {
+            let copied = io::copy(&mut input, &mut target).and_then(|count| target.flush().map(|()| count));
             copied.map_err(|source| FileError::Here { path: "stdout".into(), source })
         };
         self.pack_inside(path, copy, skipped).await
@@ -186,28 +192,29 @@ impl<'sandbox> Files<'sandbox> {
     async fn pack_inside<T: Send + 'static>(
         &self,
         path: &[u8],
-        read: impl FnOnce(&mut dyn Read) -> Result<T, FileError> + Send + 'static,
+        read: impl FnOnce(Stream) -> Result<T, FileError> + Send + 'static,
         skipped: impl FnMut(&wire::FileSkipped),
     ) -> Result<T, FileError> {
+        let (stream, theirs, over) = Stream::to_read(self.moved()).map_err(FileError::Pipe)?;
         let ask = FileAsk::Pack(PackTree { path: Bytes::copy_from_slice(path) });
-        let Channel { mut output, mut error, handle: _handle, .. } = self.ask(ask).await?;
-        let (sender, receiver) = mpsc::channel(CHUNKS);
-        let reading =
-            tokio::task::spawn_blocking(move || read(&mut Receiving { receiver, rest: Bytes::new() }));
-        let passing = async {
-            while let Ok(Some(bytes)) = output.receiver.next().await {
-                self.moved.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-                if sender.send(bytes).await.is_err() {
-                    break;
-                }
-            }
-            drop(sender);
-        };
-        let ((), done) = tokio::join!(passing, until_done(&mut error.receiver, skipped));
+        let mut channel = self.ask(ask, Some(theirs)).await?;
+        let reading = tokio::task::spawn_blocking(move || read(stream));
+        let done = until_done(&mut channel.error.receiver, skipped).await;
+        // What there is to be read has been written by now.
+        drop(over);
         let read = reading.await.map_err(|_| FileError::Lost)?;
+        self.conclude(channel).await;
         // What it says inside comes first: a stream that was cut short is only the consequence.
         done?;
         read
+    }
+
+    /// Says how much it was, and waits until that is on record.
+    async fn conclude(&self, mut channel: Channel) {
+        let moved = FileMoved { bytes: self.moved.load(Ordering::Relaxed) };
+        if channel.messages.sender.send_message(&moved).await.is_ok() {
+            channel.handle.closed().await;
+        }
     }
 }
 
@@ -230,58 +237,4 @@ async fn until_done(
         }
     }
     Err(FileError::Lost)
-}
-
-async fn feed(mut receiver: mpsc::Receiver<Bytes>, mut lane: LaneSender, moved: Arc<AtomicU64>) {
-    while let Some(bytes) = receiver.recv().await {
-        moved.fetch_add(bytes.len() as u64, Ordering::Relaxed);
-        if lane.send(bytes).await.is_err() {
-            return;
-        }
-    }
-    lane.finish();
-}
-
-/// The writing end, for a thread. Its buffers are used in turn: fresh memory for each chunk would be had from the system
-/// and given back each time.
-struct Sending {
-    sender: mpsc::Sender<Bytes>,
-    buffers: VecDeque<BytesMut>,
-}
-
-impl Write for Sending {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let free = self.buffers.pop_front_if(|first| first.try_reclaim(bytes.len()));
-        let mut buffer = free.unwrap_or_else(|| BytesMut::with_capacity(bytes.len()));
-        buffer.extend_from_slice(bytes);
-        let gone = |_| io::Error::from(io::ErrorKind::BrokenPipe);
-        self.sender.blocking_send(buffer.split().freeze()).map_err(gone)?;
-        self.buffers.push_back(buffer);
-        self.buffers.truncate(CHUNKS + 2);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-/// The reading end, for a thread.
-struct Receiving {
-    receiver: mpsc::Receiver<Bytes>,
-    rest: Bytes,
-}
-
-impl Read for Receiving {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.rest.is_empty() {
-            match self.receiver.blocking_recv() {
-                Some(bytes) => self.rest = bytes,
-                None => return Ok(0),
-            }
-        }
-        let count = self.rest.len().min(buffer.len());
-        self.rest.copy_to_slice(&mut buffer[..count]);
-        Ok(count)
-    }
 }

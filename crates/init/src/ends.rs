@@ -2,7 +2,7 @@
 //! spawner's thread under the ids of the process, so that it owns them.
 
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, BorrowedFd, OwnedFd, RawFd};
 
 use rustix::pipe::{PipeFlags, pipe_with};
 use wire::WindowSize;
@@ -34,14 +34,16 @@ pub(crate) struct Pair {
 }
 
 impl Pair {
-    /// A terminal of this size, or pipes.
-    pub(crate) fn new(terminal: Option<WindowSize>) -> io::Result<Self> {
+    /// A terminal of this size, or pipes. What is given as its output takes the place of one of them, whose other end
+    /// then has nothing more to say.
+    pub(crate) fn new(terminal: Option<WindowSize>, given: Option<BorrowedFd<'_>>) -> io::Result<Self> {
         if let Some(size) = terminal {
             let (master, slave) = terminal::make(size)?;
             return Ok(Self { inside: Ends::Terminal(slave), outside: Ends::Terminal(master) });
         }
         let (input, feeding) = pipe_with(PipeFlags::CLOEXEC)?;
         let (reading, output) = pipe_with(PipeFlags::CLOEXEC)?;
+        let output = given.map_or(Ok(output), |given| given.try_clone_to_owned())?;
         let (reading_error, error) = pipe_with(PipeFlags::CLOEXEC)?;
         Ok(Self {
             inside: Ends::Pipes { input, output, error },

@@ -2,6 +2,7 @@
 //! comes from outside and may be nonsense; nothing of it is used before it has become a `Plan`.
 
 use std::ffi::CString;
+use std::os::fd::OwnedFd;
 
 use bytes::Bytes;
 use libc::{E2BIG, EINVAL};
@@ -25,6 +26,8 @@ pub(crate) struct Plan {
     pub(crate) uid: u32,
     pub(crate) gid: u32,
     pub(crate) terminal: Option<WindowSize>,
+    /// Its stdout, where it is given one instead of a pipe of ours.
+    pub(crate) output: Option<OwnedFd>,
 }
 
 impl Plan {
@@ -47,6 +50,7 @@ impl Plan {
             uid: exec.uid,
             gid: exec.gid,
             terminal: exec.terminal,
+            output: None,
         })
     }
 }

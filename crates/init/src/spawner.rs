@@ -6,6 +6,7 @@ mod leaving;
 mod sys;
 
 use std::io;
+use std::os::fd::AsFd;
 use std::sync::{Arc, mpsc};
 use std::thread;
 
@@ -181,7 +182,7 @@ fn streams_of(plan: &Plan) -> io::Result<Pair> {
     if foreign {
         crate::sys::set_file_ids(plan.uid, plan.gid);
     }
-    let pair = Pair::new(plan.terminal);
+    let pair = Pair::new(plan.terminal, plan.output.as_ref().map(AsFd::as_fd));
     if foreign {
         crate::sys::set_file_ids(uid, gid);
     }

@@ -187,12 +187,14 @@ async fn request(mut channel: Channel, house: &Arc<House>) -> Result<(), LaneErr
 const ESRCH: i32 = 3;
 /// There is a terminal of that name.
 const EEXIST: i32 = 17;
+/// What was passed is of no use.
+pub(crate) const EINVAL: i32 = 22;
 /// The record has had all the room that it may have.
 const EFBIG: i32 = 27;
 /// There is no room for its record.
 const ENOSPC: i32 = 28;
 
-async fn refuse(channel: &mut Channel, errno: i32) -> Result<(), LaneError> {
+pub(crate) async fn refuse(channel: &mut Channel, errno: i32) -> Result<(), LaneError> {
     let failed = Failed { step: Step::Request as i32, errno };
     send(&mut channel.messages.sender, Event::Failed(failed)).await
 }

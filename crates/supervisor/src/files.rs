@@ -1,37 +1,65 @@
 //! Files in and out: each request is done by an ordinary process inside, init's own file as `init files`, with the
-//! rights of the user that is asked for and no others. Only bytes pass through here.
+//! rights of the user that is asked for and no others. Only bytes pass through here, and those of an archive not even
+//! that: the client passes a pipe, which becomes the process's own.
 
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use audit::{Direction, Event, FileOperation, Text};
+use rustix::fs::FileType;
+use tokio::task::JoinHandle;
 use wire::{
-    Ask, Channel, Connection, Exec, ExecEvent, FileAsk, FileOrder, LaneError, LaneReceiver, LaneSender,
-    Request, VERSION,
+    Ask, Channel, Connection, Exec, ExecEvent, FileAsk, FileMoved, FileOrder, LaneError, LaneReceiver,
+    LaneSender, Request, VERSION,
 };
 
+use crate::client::{EINVAL, refuse};
 use crate::record::Record;
 use crate::view::send;
 
 /// Does what is asked, puts it on record, and tells the client how the process ended that did it.
 pub(crate) async fn serve(
-    client: Channel,
+    mut client: Channel,
     order: FileOrder,
     init: &Connection,
     record: &Record,
 ) -> Result<(), LaneError> {
     let what = order.request.as_ref().and_then(|request| describe(request.ask.as_ref()?));
-    let (read, written) = (Arc::new(AtomicU64::new(0)), Arc::new(AtomicU64::new(0)));
-    let served = pass(client, order, init, (Arc::clone(&read), Arc::clone(&written))).await;
+    let passed = client.handle.take_passed();
+    if passed.as_ref().is_some_and(|descriptor| !is_pipe(descriptor)) {
+        return refuse(&mut client, EINVAL).await;
+    }
+    let Channel { mut messages, input, output, error, handle } = client;
+    let (is_passed, counts) = (passed.is_some(), Counts::default());
+    let lanes = Lanes { input: input.receiver, output: output.sender, error: error.sender };
+    // If the client leaves, the inner channel is dropped with what is done for it, and init ends the process.
+    let served = tokio::select! {
+        served = pass(&mut messages.sender, lanes, order, passed, init, &counts) => served,
+        () = handle.closed() => Ok(None),
+    };
     if let Some((operation, path, direction)) = what {
         let bytes = match direction {
-            Direction::In => written.load(Ordering::Relaxed),
-            Direction::Out => read.load(Ordering::Relaxed),
+            _ if is_passed => moved(&mut messages.receiver).await,
+            Direction::In => counts.written.load(Ordering::Relaxed),
+            Direction::Out => counts.read.load(Ordering::Relaxed),
         };
         let ok = matches!(served, Ok(Some(0)));
         record.file(&Event::File { operation, path, direction, bytes, ok });
     }
+    // Only now: when the channel is closed, the client may rely on the record.
+    drop(handle);
     served.map(drop)
+}
+
+/// Nothing else is passed on into a sandbox: a directory would be a way out of it.
+fn is_pipe(descriptor: &OwnedFd) -> bool {
+    rustix::fs::fstat(descriptor).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_fifo())
+}
+
+/// What the client says that went through its pipe; nothing where it has left.
+async fn moved(client: &mut LaneReceiver) -> u64 {
+    client.next_message::<FileMoved>().await.ok().flatten().unwrap_or_default().bytes
 }
 
 /// What is on record of a request; none for those by which nothing crosses or changes.
@@ -49,14 +77,33 @@ fn describe(ask: &FileAsk) -> Option<(FileOperation, Text, Direction)> {
     })
 }
 
-/// Passes the bytes both ways and counts them; the exit code of the process that did it.
+/// The client's ends of what carries bytes.
+struct Lanes {
+    input: LaneReceiver,
+    output: LaneSender,
+    error: LaneSender,
+}
+
+/// Bytes that went through here.
+#[derive(Default)]
+struct Counts {
+    read: Arc<AtomicU64>,
+    written: Arc<AtomicU64>,
+}
+
+/// Lets a process do it and passes its bytes on; gives its exit code.
 async fn pass(
-    client: Channel,
+    telling: &mut LaneSender,
+    client: Lanes,
     order: FileOrder,
+    passed: Option<OwnedFd>,
     init: &Connection,
-    (read, written): (Arc<AtomicU64>, Arc<AtomicU64>),
+    counts: &Counts,
 ) -> Result<Option<i32>, LaneError> {
     let inside = init.open().map_err(|_| LaneError::Closed)?;
+    if let Some(pipe) = passed {
+        inside.handle.pass(pipe)?;
+    }
     let exec = Exec {
         argv: vec![jail::INIT_PATH.into(), "files".into()],
         workdir: order.workdir,
@@ -64,42 +111,41 @@ async fn pass(
         gid: order.gid,
         ..Exec::default()
     };
+    // It stays to the end: whoever asks no more has left.
     let mut asking = inside.messages.sender;
     asking.send_message(&Request { version: VERSION, ask: Some(Ask::Exec(exec)) }).await?;
     let mut input = inside.input.sender;
     input.send_message(&order.request.unwrap_or_default()).await?;
 
-    let mut telling = client.messages.sender;
-    let feeding = tokio::spawn(pump(client.input.receiver, input, written));
-    let output = tokio::spawn(pump(inside.output.receiver, client.output.sender, read));
-    let replies = tokio::spawn(pump(inside.error.receiver, client.error.sender, Arc::default()));
+    let _feeding = AbortOnDrop(tokio::spawn(pump(client.input, input, Arc::clone(&counts.written))));
+    let output = tokio::spawn(pump(inside.output.receiver, client.output, Arc::clone(&counts.read)));
+    let replies = tokio::spawn(pump(inside.error.receiver, client.error, Arc::default()));
     let mut happening = inside.messages.receiver;
-    let following = async {
-        while let Some(message) = happening.next_message::<ExecEvent>().await? {
-            match message.event {
-                Some(wire::Event::Exited(exited)) => {
-                    // All bytes first: what follows an exit is nothing.
-                    let _ = (output.await, replies.await);
-                    send(&mut telling, wire::Event::Exited(exited)).await?;
-                    return Ok(Some(exited.code));
-                }
-                Some(event @ wire::Event::Failed(_)) => {
-                    send(&mut telling, event).await?;
-                    return Ok(None);
-                }
-                Some(wire::Event::Started(_) | wire::Event::Detached(_)) | None => {}
+    while let Some(message) = happening.next_message::<ExecEvent>().await? {
+        match message.event {
+            Some(wire::Event::Exited(exited)) => {
+                // All bytes first: what follows an exit is nothing.
+                let _ = (output.await, replies.await);
+                send(telling, wire::Event::Exited(exited)).await?;
+                return Ok(Some(exited.code));
             }
+            Some(event @ wire::Event::Failed(_)) => {
+                send(telling, event).await?;
+                return Ok(None);
+            }
+            Some(wire::Event::Started(_) | wire::Event::Detached(_)) | None => {}
         }
-        Ok(None)
-    };
-    // If the client leaves, the inner channel is dropped with this function, and init ends the process.
-    let followed = tokio::select! {
-        followed = following => followed,
-        () = client.handle.closed() => Ok(None),
-    };
-    feeding.abort();
-    drop((inside.handle, asking));
-    followed
+    }
+    Ok(None)
+}
+
+/// A task that ends with whoever started it.
+struct AbortOnDrop(JoinHandle<Result<(), LaneError>>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 async fn pump(mut from: LaneReceiver, mut to: LaneSender, count: Arc<AtomicU64>) -> Result<(), LaneError> {

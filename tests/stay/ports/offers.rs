@@ -5,10 +5,9 @@ use std::mem::MaybeUninit;
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use harness::{Caller, callers};
+use harness::callers;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 use super::listed;
@@ -18,17 +17,9 @@ use crate::home::Home;
 /// A port as it is offered: a letter, a version, the port inside.
 const OFFER: &[u8] = b"P\x01\xa1\x0f";
 
-fn socket(caller: Caller, id: &str) -> PathBuf {
-    let runtime = match caller {
-        Caller::Root => "/run/agentbox".to_owned(),
-        Caller::Subordinate | Caller::Single => format!("/tmp/agentbox-{}", caller.uid()),
-    };
-    PathBuf::from(runtime).join("sandboxes").join(id).join("ports.sock")
-}
-
 /// Sends bytes with descriptors, and gives the byte that is answered, if any.
-fn offer(caller: Caller, id: &str, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> Option<u8> {
-    let mut stream = UnixStream::connect(socket(caller, id)).unwrap();
+fn offer(home: &Home, id: &str, bytes: &[u8], descriptors: &[BorrowedFd<'_>]) -> Option<u8> {
+    let mut stream = UnixStream::connect(home.socket(id, "ports.sock")).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(64))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
@@ -38,11 +29,6 @@ fn offer(caller: Caller, id: &str, bytes: &[u8], descriptors: &[BorrowedFd<'_>])
     sendmsg(&stream, &[IoSlice::new(bytes)], &mut ancillary, SendFlags::NOSIGNAL).unwrap();
     let mut answer = [0];
     stream.read(&mut answer).ok().filter(|count| *count == 1).map(|_| answer[0])
-}
-
-fn held(home: &Home, id: &str) -> usize {
-    let supervisor = home.status(id)["supervisor"].as_i64().unwrap();
-    std::fs::read_dir(format!("/proc/{supervisor}/fd")).map_or(0, Iterator::count)
 }
 
 callers!(what_is_no_port_is_closed_and_harms_nothing, |caller| {
@@ -59,7 +45,7 @@ callers!(what_is_no_port_is_closed_and_harms_nothing, |caller| {
         rustix::net::socket(rustix::net::AddressFamily::INET, rustix::net::SocketType::STREAM, None);
     let unbound: OwnedFd = unbound.unwrap();
     let good = listener.as_fd();
-    let before = held(&home, &id);
+    let before = home.held(&id);
 
     for descriptors in [
         &[][..],
@@ -72,16 +58,17 @@ callers!(what_is_no_port_is_closed_and_harms_nothing, |caller| {
         &[local.as_fd()],
         &[unbound.as_fd()],
     ] {
-        assert_eq!(offer(caller, &id, OFFER, descriptors), Some(b'u'), "{descriptors:?}");
+        assert_eq!(offer(&home, &id, OFFER, descriptors), Some(b'u'), "{descriptors:?}");
     }
     let long = [0x50; 100_000];
     for bytes in
         [&b"P"[..], b"P\x01\x00", b"P\x01\x00\x00", b"P\x02\xa1\x0f", b"GET / HTTP/1.1\r\n\r\n", &long]
     {
-        assert_eq!(offer(caller, &id, bytes, &[good]).unwrap_or(b'u'), b'u', "{} bytes", bytes.len());
+        assert_eq!(offer(&home, &id, bytes, &[good]).unwrap_or(b'u'), b'u', "{} bytes", bytes.len());
     }
     // Whoever says nothing at all is not waited for.
-    let silent: Vec<UnixStream> = (0..3).map(|_| UnixStream::connect(socket(caller, &id)).unwrap()).collect();
+    let silent: Vec<UnixStream> =
+        (0..3).map(|_| UnixStream::connect(home.socket(&id, "ports.sock")).unwrap()).collect();
     home.exec(&id, &["true"]);
     assert!(listed(&home, &id).is_empty());
     let said = home.say(&["port", &id, "add", "0:4001"]).assert_success().stdout();
@@ -92,14 +79,14 @@ callers!(what_is_no_port_is_closed_and_harms_nothing, |caller| {
 
     // The same as one of ours sends it; it is the very socket that was offered so often.
     let address = listener.local_addr().unwrap();
-    assert_eq!(offer(caller, &id, OFFER, &[good]), Some(b'p'));
-    assert_eq!(offer(caller, &id, OFFER, &[good]), Some(b't'));
+    assert_eq!(offer(&home, &id, OFFER, &[good]), Some(b'p'));
+    assert_eq!(offer(&home, &id, OFFER, &[good]), Some(b't'));
     drop(connected);
     home.say(&["port", &id, "rm", &address.to_string()]).assert_success();
     // What asked for that may still be about to go.
     let deadline = Instant::now() + Duration::from_secs(5);
-    while held(&home, &id) != before {
-        assert!(Instant::now() < deadline, "{} descriptors, and {before} before", held(&home, &id));
+    while home.held(&id) != before {
+        assert!(Instant::now() < deadline, "{} descriptors, and {before} before", home.held(&id));
         std::thread::sleep(Duration::from_millis(5));
     }
 });

@@ -67,11 +67,12 @@ fn pack_failure(path: &[u8], error: &PackError) -> Failure {
     .with_detail(&words(error))
 }
 
-/// The archive on stdin, into a directory.
+/// The archive on stdin, or wherever it is said to come, into a directory.
 pub(super) fn unpack(ask: &UnpackTree, streams: &mut Streams) -> Result<FileDone, Failure> {
     let directory = opening::directory(&ask.path, OFlags::PATH)?;
     let top = if ask.top.is_empty() { Top::Kept } else { Top::Named(&ask.top) };
-    let unpacked = archive::unpack_pipe(&streams.input, directory, top, &LIMITS);
+    let archive = if ask.by_output { &streams.output } else { &streams.input };
+    let unpacked = archive::unpack_pipe(archive, directory, top, &LIMITS);
     let unpacked = unpacked.map_err(|error| unpack_failure(&error))?;
     Ok(FileDone { bytes: unpacked.bytes, entries: unpacked.entries, more: false })
 }

@@ -104,7 +104,7 @@ async fn nonsense_is_refused_before_anything_runs() {
         Request { version: 99, ask: Some(Ask::Exec(exec(&["true"]))) },
         Request { version: wire::VERSION, ask: None },
     ] {
-        let mut channel = init.ask(request).await;
+        let mut channel = init.ask(request, None).await;
         assert_eq!(failure(event(&mut channel).await), (Step::Request, libc::EINVAL));
     }
 }

@@ -8,6 +8,7 @@ mod removing;
 mod trees;
 mod watching;
 
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
@@ -17,7 +18,7 @@ use wire::{
     Exec, FileAnswer, FileAsk, FileCode, FileDone, FileFailed, FileReply, FileRequest, FileStat, StatFile,
 };
 
-use crate::harness::{Init, exec, program};
+use crate::harness::{Init, Outcome, exec, program};
 
 /// What came of one request.
 #[derive(Debug)]
@@ -76,8 +77,16 @@ async fn ask_with(init: &Init, worker: Exec, ask: FileAsk, contents: &[u8]) -> A
     ask_raw(init, worker, input).await
 }
 
+/// Asks once, and passes a pipe for an archive.
+async fn ask_by(init: &Init, ask: FileAsk, pipe: OwnedFd) -> Answered {
+    answered(&init.run_passing(worker(), request(ask).into(), Some(pipe)).await)
+}
+
 async fn ask_raw(init: &Init, worker: Exec, input: Bytes) -> Answered {
-    let outcome = init.run_with(worker, input).await;
+    answered(&init.run_with(worker, input).await)
+}
+
+fn answered(outcome: &Outcome) -> Answered {
     let mut replies = Vec::new();
     let mut rest = outcome.error.clone();
     while rest.has_remaining() {
@@ -90,7 +99,7 @@ async fn ask_raw(init: &Init, worker: Exec, input: Bytes) -> Answered {
         ref other => panic!("{other:?} was the last"),
     };
     assert_eq!((outcome.exited.code, outcome.exited.signal), (expected, 0));
-    Answered { output: outcome.output, replies, last }
+    Answered { output: outcome.output.clone(), replies, last }
 }
 
 fn bytes(path: &Path) -> Bytes {

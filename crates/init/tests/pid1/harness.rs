@@ -100,18 +100,25 @@ impl Init {
 
     /// Opens a channel and asks for a process.
     pub(crate) async fn begin(&self, exec: Exec) -> Channel {
-        self.ask(Request { version: VERSION, ask: Some(Ask::Exec(exec)) }).await
+        self.ask(Request { version: VERSION, ask: Some(Ask::Exec(exec)) }, None).await
     }
 
-    pub(crate) async fn ask(&self, request: Request) -> Channel {
+    /// Opens a channel, passes a descriptor and asks.
+    pub(crate) async fn ask(&self, request: Request, passed: Option<OwnedFd>) -> Channel {
         let mut channel = self.connection.open().unwrap();
+        passed.into_iter().for_each(|descriptor| channel.handle.pass(descriptor).unwrap());
         channel.messages.sender.send_message(&request).await.unwrap();
         channel
     }
 
     /// Asks for a process and waits until it runs.
     pub(crate) async fn started(&self, exec: Exec) -> (Channel, i32) {
-        let mut channel = self.begin(exec).await;
+        self.started_passing(exec, None).await
+    }
+
+    async fn started_passing(&self, exec: Exec, passed: Option<OwnedFd>) -> (Channel, i32) {
+        let request = Request { version: VERSION, ask: Some(Ask::Exec(exec)) };
+        let mut channel = self.ask(request, passed).await;
         match event(&mut channel).await {
             Event::Started(started) => (channel, started.pid),
             other => panic!("{other:?}"),
@@ -120,7 +127,12 @@ impl Init {
 
     /// Runs a process to its end, with `input` as its stdin.
     pub(crate) async fn run_with(&self, exec: Exec, input: Bytes) -> Outcome {
-        let (mut channel, _) = self.started(exec).await;
+        self.run_passing(exec, input, None).await
+    }
+
+    /// The same with a descriptor that is passed.
+    pub(crate) async fn run_passing(&self, exec: Exec, input: Bytes, passed: Option<OwnedFd>) -> Outcome {
+        let (mut channel, _) = self.started_passing(exec, passed).await;
         let mut sender = channel.input.sender;
         tokio::spawn(async move {
             let _ = sender.send(input).await;

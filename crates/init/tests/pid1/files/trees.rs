@@ -2,6 +2,7 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
+use std::io::{Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::symlink;
 use std::path::Path;
@@ -10,13 +11,13 @@ use archive::{Limits, Output, Top};
 use bytes::Bytes;
 use wire::{FileAnswer, FileAsk, FileCode, FileSkipped, PackTree, SkippedWhy, UnpackTree};
 
-use super::{ask, ask_with, bytes, worker};
+use super::{ask, ask_by, ask_with, bytes, worker};
 use crate::harness::Init;
 
 const LIMITS: Limits = Limits { bytes: 1 << 30, entries: 1000, name_length: 4095, depth: 100 };
 
 fn unpack(path: &Path, top: &'static [u8]) -> FileAsk {
-    FileAsk::Unpack(UnpackTree { path: bytes(path), top: Bytes::from_static(top) })
+    FileAsk::Unpack(UnpackTree { path: bytes(path), top: Bytes::from_static(top), by_output: false })
 }
 
 #[tokio::test]
@@ -44,6 +45,35 @@ async fn a_tree_goes_out_and_in_again() {
     // What ends with a slash is what is in it.
     let packed = ask(&init, FileAsk::Pack(PackTree { path: bytes(&at("tree/inner/")) })).await;
     assert_eq!(packed.done().entries, 2 - 1);
+}
+
+#[tokio::test]
+async fn an_archive_goes_through_a_pipe_that_was_passed() {
+    let init = Init::start();
+    let directory = tempfile::tempdir().unwrap();
+    let at = |name: &str| directory.path().join(name);
+    fs::create_dir(at("in")).unwrap();
+    // Larger than anything that could be under way.
+    fs::write(at("file"), vec![7; 5_000_000]).unwrap();
+    let (mut reading, theirs) = std::io::pipe().unwrap();
+    let packing = ask_by(&init, FileAsk::Pack(PackTree { path: bytes(&at("file")) }), theirs.into());
+    let (packed, archive) = tokio::join!(
+        packing,
+        tokio::task::spawn_blocking(move || {
+            let mut archive = Vec::new();
+            reading.read_to_end(&mut archive).map(|_| archive)
+        })
+    );
+    assert_eq!(packed.done().bytes, 5_000_000);
+    let archive = archive.unwrap().unwrap();
+    let (theirs, mut writing) = std::io::pipe().unwrap();
+    let ask = UnpackTree { path: bytes(&at("in")), top: Bytes::from_static(b"new"), by_output: true };
+    let unpacking = ask_by(&init, FileAsk::Unpack(ask), theirs.into());
+    let (unpacked, written) =
+        tokio::join!(unpacking, tokio::task::spawn_blocking(move || writing.write_all(&archive)));
+    written.unwrap().unwrap();
+    assert_eq!(unpacked.done().bytes, 5_000_000);
+    assert!(fs::read(at("in/new")).unwrap() == fs::read(at("file")).unwrap());
 }
 
 #[tokio::test]
