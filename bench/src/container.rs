@@ -18,6 +18,8 @@ const SLEEP: [&str; 2] = ["/bin/sleep", "3600"];
 pub(crate) struct Container {
     pub(crate) name: &'static str,
     id: String,
+    /// What docker needs.
+    image: Option<Image>,
 }
 
 impl Container {
@@ -25,7 +27,8 @@ impl Container {
     pub(crate) fn all(bundles: &Path) -> Vec<Self> {
         let mut all = Vec::new();
         for name in ["runc", "crun", "docker"] {
-            let container = Self { name, id: format!("agentbox-bench-{}", std::process::id()) };
+            let id = format!("agentbox-bench-{}", std::process::id());
+            let mut container = Self { name, id, image: None };
             match container.start(&bundles.join(name)) {
                 Ok(()) => all.push(container),
                 Err(_) => eprintln!("note: {name} does not start here"),
@@ -34,32 +37,17 @@ impl Container {
         all
     }
 
-    fn start(&self, bundle: &Path) -> Result<()> {
+    fn start(&mut self, bundle: &Path) -> Result<()> {
         make_bundle(bundle, &SLEEP)?;
         let mut start = Command::new(self.name);
         if self.name == "docker" {
-            start.args(["run", "--detach", "--network", "none", "--name", &self.id]);
-            start.args(["--volume", "/usr:/usr:ro", &self.image(&bundle.join("rootfs"))?]).args(SLEEP);
+            let image = self.image.insert(Image::make(bundle)?);
+            start.args(["run", "--detach", "--name", &self.id]).args(image.options()).args(SLEEP);
         } else {
             start.args(["run", "--detach", "--bundle"]).arg(bundle).arg(&self.id);
         }
         succeed(&mut start)?;
         succeed(&mut self.exec()).map(drop)
-    }
-
-    /// An image with nothing in it but where the host's /usr goes.
-    fn image(&self, root: &Path) -> Result<String> {
-        let path = root.with_extension("tar");
-        succeed(Command::new("tar").arg("-C").arg(root).arg("-cf").arg(&path).arg("."))?;
-        let imported = Command::new(self.name)
-            .args(["import", "-", &self.id])
-            .stdin(Stdio::from(File::open(&path)?))
-            .output()
-            .context("docker import")?;
-        if !imported.status.success() {
-            bail!("docker import: {}", String::from_utf8_lossy(&imported.stderr));
-        }
-        Ok(self.id.clone())
     }
 
     /// /bin/true in it.
@@ -72,12 +60,40 @@ impl Container {
 
 impl Drop for Container {
     fn drop(&mut self) {
-        let ends: &[&[&str]] = match self.name {
-            "docker" => &[&["rm", "--force"], &["rmi", "--force"]],
-            _ => &[&["delete", "--force"]],
-        };
-        for end in ends {
-            let _ = quiet(Command::new(self.name).args(*end).arg(&self.id).process_group(0)).status();
+        let end = if self.name == "docker" { "rm" } else { "delete" };
+        let _ = quiet(Command::new(self.name).args([end, "--force", &self.id]).process_group(0)).status();
+    }
+}
+
+/// An image of docker's with nothing in it but where the host's /usr goes; removed when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Image(String);
+
+impl Image {
+    /// From the root of a bundle.
+    pub(crate) fn make(bundle: &Path) -> Result<Self> {
+        let (root, archive) = (bundle.join("rootfs"), bundle.join("rootfs.tar"));
+        succeed(Command::new("tar").arg("-C").arg(root).arg("-cf").arg(&archive).arg("."))?;
+        let image = Self(format!("agentbox-bench-{}", std::process::id()));
+        let imported = Command::new("docker")
+            .args(["import", "-", &image.0])
+            .stdin(Stdio::from(File::open(&archive)?))
+            .output()
+            .context("docker import")?;
+        if !imported.status.success() {
+            bail!("docker import: {}", String::from_utf8_lossy(&imported.stderr));
         }
+        Ok(image)
+    }
+
+    /// What `docker run` is told of it.
+    pub(crate) fn options(&self) -> [&str; 5] {
+        ["--network", "none", "--volume", "/usr:/usr:ro", &self.0]
+    }
+}
+
+impl Drop for Image {
+    fn drop(&mut self) {
+        let _ = quiet(Command::new("docker").args(["rmi", "--force", &self.0]).process_group(0)).status();
     }
 }

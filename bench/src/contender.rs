@@ -3,12 +3,14 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result, bail};
 use rustix::process::geteuid;
 use serde_json::{Value, json};
 
+use crate::container::Image;
 use crate::sandbox::succeed;
 use crate::{directory, interrupt, mapped};
 
@@ -21,13 +23,15 @@ pub(crate) struct Contender {
     fixed_command: bool,
     /// The first id of the user's ranges, where it has to be given its ids.
     ids: Option<u32>,
+    /// What docker starts it from, for as long as it may.
+    _image: Option<Arc<Image>>,
 }
 
 impl Contender {
     pub(crate) fn agentbox() -> Result<Self> {
         let program = directory()?.join("agentbox").display().to_string();
         let argv = [program.as_str(), "run", "--"].map(str::to_owned).to_vec();
-        Ok(Self { name: "agentbox", argv, fixed_command: false, ids: None })
+        Ok(Self { name: "agentbox", argv, fixed_command: false, ids: None, _image: None })
     }
 
     /// The same namespaces and a comparable root, as its manual page shows it.
@@ -41,7 +45,7 @@ impl Contender {
         }
         let rest = ["--proc", "/proc", "--dev", "/dev", "--tmpfs", "/tmp", "--dir", "/workspace", "--"];
         argv.extend(rest.map(str::to_owned));
-        Self { name: "bwrap", argv, fixed_command: false, ids: None }
+        Self { name: "bwrap", argv, fixed_command: false, ids: None, _image: None }
     }
 
     /// bubblewrap with the ids that agentbox gives a user with subuids; none for other users.
@@ -65,7 +69,17 @@ impl Contender {
         make_bundle(&bundle, &["/bin/true"])?;
         let bundle = bundle.display().to_string();
         let argv = [name, "run", "--bundle", &bundle, "agentbox-bench"].map(str::to_owned).to_vec();
-        Ok(Self { name, argv, fixed_command: true, ids: None })
+        Ok(Self { name, argv, fixed_command: true, ids: None, _image: None })
+    }
+
+    /// docker, whose engine somebody has started, on the same root.
+    fn docker(bundles: &Path) -> Result<Self> {
+        let bundle = bundles.join("docker");
+        make_bundle(&bundle, &["/bin/true"])?;
+        let image = Image::make(&bundle)?;
+        let limits = ["docker", "run", "--rm", "--memory", "4g", "--pids-limit", "512"];
+        let argv = limits.into_iter().chain(image.options()).map(str::to_owned).collect();
+        Ok(Self { name: "docker", argv, fixed_command: false, ids: None, _image: Some(Arc::new(image)) })
     }
 
     /// The whole command line for `command` inside.
@@ -99,8 +113,13 @@ pub(crate) fn for_cycles(bundles: &Path) -> Result<Vec<Contender>> {
     let mut contenders = vec![Contender::agentbox()?, Contender::bubblewrap()];
     contenders.extend(Contender::bubblewrap_with_ids());
     if geteuid().is_root() {
-        for name in ["runc", "crun"] {
-            match Contender::oci(name, bundles) {
+        let others = [
+            ("runc", Contender::oci("runc", bundles)),
+            ("crun", Contender::oci("crun", bundles)),
+            ("docker", Contender::docker(bundles)),
+        ];
+        for (name, contender) in others {
+            match contender {
                 Ok(contender) if contender.starts() => contenders.push(contender),
                 _ => eprintln!("note: {name} does not start here"),
             }
