@@ -4,7 +4,7 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use crate::connection::Shared;
-use crate::error::LaneError;
+use crate::error::{LaneError, NoDescriptorLeft};
 use crate::frame::LaneName;
 use crate::lane::Lane;
 
@@ -54,8 +54,7 @@ impl ChannelHandle {
     }
 
     /// The descriptor that the peer passed before what has been received. It may be anything.
-    #[must_use]
-    pub fn take_passed(&self) -> Option<OwnedFd> {
+    pub fn take_passed(&self) -> Result<Option<OwnedFd>, NoDescriptorLeft> {
         self.shared.state().take_passed(self.id)
     }
 

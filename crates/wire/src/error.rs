@@ -72,6 +72,11 @@ pub enum ConnectionError {
     IdsExhausted,
 }
 
+/// The peer passed a descriptor, and one of the two has as many as it may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("too many open descriptors to pass another")]
+pub struct NoDescriptorLeft;
+
 /// Why a lane gives or takes no more.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LaneError {

@@ -7,6 +7,8 @@ use crate::error::ProtocolError;
 
 /// Bytes of a header.
 pub(crate) const HEADER: usize = 8;
+/// Where a header says what its frame does.
+pub(crate) const KIND: usize = 4;
 /// Most bytes of one payload.
 pub(crate) const PAYLOAD_LIMIT: u32 = 64 * 1024;
 /// What each lane may send in each direction before it needs credit.
@@ -29,6 +31,8 @@ pub(crate) enum Kind {
     Close = 5,
     /// A descriptor for this channel, which came beside the bytes of the socket.
     Pass = 6,
+    /// A descriptor for this channel that the kernel did not take.
+    Lost = 7,
 }
 
 /// The four streams of a channel. The numbers are on the wire.
@@ -73,6 +77,7 @@ impl Header {
             4 => Kind::End,
             5 => Kind::Close,
             6 => Kind::Pass,
+            7 => Kind::Lost,
             other => return Err(ProtocolError::UnknownKind(other)),
         };
         let lane = match what & 0x0f {
@@ -87,12 +92,12 @@ impl Header {
         let allowed = match kind {
             Kind::Data => 1..=PAYLOAD_LIMIT,
             Kind::Credit => 4..=4,
-            Kind::Open | Kind::End | Kind::Close | Kind::Pass => 0..=0,
+            Kind::Open | Kind::End | Kind::Close | Kind::Pass | Kind::Lost => 0..=0,
         };
         if !allowed.contains(&length) {
             return Err(ProtocolError::BadLength(length));
         }
-        if matches!(kind, Kind::Open | Kind::Close | Kind::Pass) && lane != LaneName::Messages {
+        if !matches!(kind, Kind::Data | Kind::Credit | Kind::End) && lane != LaneName::Messages {
             return Err(ProtocolError::UnknownLane(lane as u8));
         }
         Ok(Self { channel: u32::from_le_bytes([c0, c1, c2, c3]), kind, lane, length })

@@ -17,12 +17,13 @@ mod reader;
 mod relay;
 mod state;
 mod stream;
+mod sys;
 mod writer;
 
 pub use buffers::ReadBuffers;
 pub use channel::{Channel, ChannelHandle};
 pub use connection::{Connection, Incoming, Side, start};
-pub use error::{ConnectionEnd, ConnectionError, LaneError, ProtocolError};
+pub use error::{ConnectionEnd, ConnectionError, LaneError, NoDescriptorLeft, ProtocolError};
 pub use lane::{Lane, LaneReceiver, LaneSender, MESSAGE_LIMIT};
 pub use message::{
     Ask, Attach, Change, Detach, Dial, Dialled, EXEC_VARIABLE, Event, Exec, ExecEvent, ExecInput, ExecState,

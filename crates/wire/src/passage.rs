@@ -14,7 +14,7 @@ use rustix::net::{
 };
 
 /// Most descriptors that have come and whose frames have not. A frame is parsed as soon as it has come, so that an
-/// honest peer has one at most.
+/// honest peer has two at most: one of a batch whose end comes with the beginning of the next.
 const AHEAD: usize = 4;
 
 /// What goes and comes beside the bytes of one connection.
@@ -22,8 +22,8 @@ const AHEAD: usize = 4;
 pub(crate) struct Passage {
     /// What the next bytes take with them.
     outgoing: Mutex<Option<OwnedFd>>,
-    /// What came, in the order of its frames.
-    incoming: Mutex<VecDeque<OwnedFd>>,
+    /// What came, in the order of its frames; nothing where it was lost on the way.
+    incoming: Mutex<VecDeque<Option<OwnedFd>>>,
 }
 
 /// Under these locks a value takes the place of another and nothing else happens, so poison is ignored.
@@ -37,8 +37,13 @@ impl Passage {
         *lock(&self.outgoing) = Some(descriptor);
     }
 
-    /// The descriptor that came with a frame which has just been read.
-    pub(crate) fn take(&self) -> Option<OwnedFd> {
+    /// Takes back what could not be sent; whether there was anything.
+    pub(crate) fn unload(&self) -> bool {
+        lock(&self.outgoing).take().is_some()
+    }
+
+    /// What came with a frame that has just been read, if anything did.
+    pub(crate) fn take(&self) -> Option<Option<OwnedFd>> {
         lock(&self.incoming).pop_front()
     }
 
@@ -55,22 +60,28 @@ impl Passage {
         Ok(sent)
     }
 
-    /// Receives bytes and at most one descriptor; the kernel closes what more there is. Gives how many bytes, and
-    /// whether the kernel stopped there for the sake of a descriptor.
+    /// Receives bytes and at most one descriptor; what more there is, is closed. One that this process has no
+    /// number left for is lost, and leaves a gap, so that the next one goes to no frame but its own. Gives how many bytes,
+    /// and whether the kernel stopped there for the sake of a descriptor.
     pub(crate) fn receive(&self, socket: BorrowedFd<'_>, bytes: &mut [u8]) -> Result<(usize, bool), Errno> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::CMSG_CLOEXEC;
         let received = recvmsg(socket, &mut [IoSliceMut::new(bytes)], &mut ancillary, flags)?;
-        let mut passed = received.flags.contains(ReturnFlags::CTRUNC);
-        let mut incoming = lock(&self.incoming);
+        let mut passed = None;
         for message in ancillary.drain() {
-            if let RecvAncillaryMessage::ScmRights(descriptors) = message {
-                passed = true;
-                let room = AHEAD.saturating_sub(incoming.len());
-                incoming.extend(descriptors.take(room));
+            if let RecvAncillaryMessage::ScmRights(mut descriptors) = message {
+                passed = descriptors.next().map(Some);
             }
         }
-        Ok((received.bytes, passed))
+        if passed.is_none() && received.flags.contains(ReturnFlags::CTRUNC) {
+            passed = Some(None);
+        }
+        let stopped = passed.is_some();
+        let mut incoming = lock(&self.incoming);
+        if incoming.len() < AHEAD {
+            incoming.extend(passed);
+        }
+        Ok((received.bytes, stopped))
     }
 }

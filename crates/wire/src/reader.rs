@@ -37,11 +37,13 @@ fn deliver(buffer: &mut BytesMut, shared: &Shared) -> Result<(), ProtocolError> 
             break;
         }
         buffer.advance(HEADER);
-        if header.kind == Kind::Pass {
-            let descriptor = shared.passage().and_then(Passage::take);
-            state.receive_descriptor(header.channel, descriptor)?;
-        } else {
-            state.receive(header, buffer.split_to(header.length as usize).freeze())?;
+        match header.kind {
+            Kind::Pass => {
+                let passed = shared.passage().and_then(Passage::take);
+                state.receive_descriptor(header.channel, passed)?;
+            }
+            Kind::Lost => state.receive_descriptor(header.channel, Some(None))?,
+            _ => state.receive(header, buffer.split_to(header.length as usize).freeze())?,
         }
     }
     Ok(())

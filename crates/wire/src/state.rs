@@ -20,7 +20,7 @@ use bytes::Bytes;
 use tokio::sync::Notify;
 
 use crate::connection::Side;
-use crate::error::{ConnectionEnd, ConnectionError, LaneError};
+use crate::error::{ConnectionEnd, ConnectionError, LaneError, NoDescriptorLeft};
 use crate::flow::{Inbound, Outbound};
 use crate::frame::{CHANNEL_LIMIT, Kind, LaneName};
 use queue::Queued;
@@ -39,8 +39,8 @@ struct ChannelState {
     /// The peer's Close has come.
     closed_there: bool,
     closed: Arc<Notify>,
-    /// What the peer has passed and nobody has taken.
-    passed: Option<OwnedFd>,
+    /// What the peer has passed and nobody has taken; it may have been lost on the way.
+    passed: Option<Option<OwnedFd>>,
 }
 
 impl Default for ChannelState {
@@ -183,6 +183,9 @@ impl State {
 
     /// Sends a descriptor for the channel.
     pub(crate) fn pass(&mut self, id: u32, descriptor: OwnedFd) -> Result<(), LaneError> {
+        if self.side == Side::Answering {
+            return Err(LaneError::NoPassage);
+        }
         if self.write_over {
             return Err(LaneError::Lost);
         }
@@ -195,8 +198,9 @@ impl State {
     }
 
     /// What the peer has passed, once.
-    pub(crate) fn take_passed(&mut self, id: u32) -> Option<OwnedFd> {
-        self.channels.get_mut(&id)?.passed.take()
+    pub(crate) fn take_passed(&mut self, id: u32) -> Result<Option<OwnedFd>, NoDescriptorLeft> {
+        let passed = self.channels.get_mut(&id).and_then(|channel| channel.passed.take());
+        passed.map(|descriptor| descriptor.ok_or(NoDescriptorLeft)).transpose()
     }
 
     /// What resolves when the peer closes this channel, unless it is closed already.

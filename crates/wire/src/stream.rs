@@ -2,12 +2,9 @@
 //! a socket that is watched for both directions wakes its writer each time the peer has read, for nothing, and
 //! that on every message.
 
-#![expect(unsafe_code, reason = "registering with the runtime, and memory that the kernel initialises")]
-
 use std::io::{self, IoSlice};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::pin::Pin;
-use std::slice;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
@@ -20,6 +17,7 @@ use tokio::net::unix::pipe;
 
 use crate::connection::{Connection, Incoming, Side, start, start_with};
 use crate::passage::Passage;
+use crate::sys::{receive, register};
 
 /// Starts a connection over a stream socket. Must be called on the runtime, as [`start`].
 ///
@@ -46,13 +44,6 @@ pub fn over_socket(socket: impl Into<OwnedFd>, side: Side) -> io::Result<(Connec
 /// Starts a connection over a descriptor to read from and one to write to. Must be called on the runtime.
 pub fn over_pipes(read: OwnedFd, write: OwnedFd, side: Side) -> io::Result<(Connection, Incoming)> {
     Ok(start(pipe::Receiver::from_owned_fd_unchecked(read)?, Writer::new(write)?, side))
-}
-
-/// Registers a descriptor with the runtime.
-fn register(descriptor: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
-    // SAFETY: an owned descriptor stays open, and the same file, until what owns it is dropped, which is the
-    // registration itself.
-    unsafe { AsyncFd::register_with_interest(descriptor, interest) }.map_err(io::Error::from)
 }
 
 /// The end that is read from, with what comes beside the bytes.
@@ -84,19 +75,6 @@ impl AsyncRead for Reader {
             }
         }
     }
-}
-
-/// Receives into what is free of `buffer`.
-fn receive(end: &AsyncFd<OwnedFd>, passage: &Passage, buffer: &mut ReadBuf<'_>) -> io::Result<(usize, bool)> {
-    // SAFETY: nothing that was initialised is made uninitialised: only the kernel writes here.
-    let free = unsafe { buffer.unfilled_mut() };
-    // SAFETY: the same memory; any byte is a `u8`, and none is read before the kernel has written it.
-    let free = unsafe { slice::from_raw_parts_mut(free.as_mut_ptr().cast::<u8>(), free.len()) };
-    let (length, passed) = passage.receive(end.as_fd(), free)?;
-    // SAFETY: the kernel has written so many bytes at the beginning of what was free.
-    unsafe { buffer.assume_init(length) };
-    buffer.advance(length);
-    Ok((length, passed))
 }
 
 /// The end that is written to.

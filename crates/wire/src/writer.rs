@@ -10,7 +10,8 @@ use bytes::Bytes;
 use tokio::io::{AsyncWrite, AsyncWriteExt};
 
 use crate::connection::Shared;
-use crate::frame::{HEADER, Header};
+use crate::frame::{HEADER, Header, KIND, Kind};
+use crate::passage::Passage;
 
 /// Most frames of one batch.
 const FRAMES: usize = 32;
@@ -36,6 +37,13 @@ impl Batch {
         self.frames.is_empty()
     }
 
+    /// Says of the descriptor that it could not be passed.
+    fn lose(&mut self) {
+        if let Some((header, _)) = self.frames.last_mut() {
+            header[KIND] = (Kind::Lost as u8) << 4;
+        }
+    }
+
     #[cfg(test)]
     pub(crate) fn frames(self) -> impl Iterator<Item = ([u8; HEADER], Bytes)> {
         self.frames.into_iter()
@@ -48,13 +56,19 @@ pub(crate) async fn run<W: AsyncWrite + Unpin>(mut write: W, shared: Arc<Shared>
     let mut batch = Batch::default();
     loop {
         poll_fn(|context| shared.state().poll_batch(context, &mut batch)).await;
+        if batch.is_empty() {
+            break;
+        }
         if let (Some(descriptor), Some(passage)) = (batch.descriptor.take(), shared.passage()) {
             passage.load(descriptor);
         }
-        let written = match batch.is_empty() {
-            true => break,
-            false => write_batch(&mut write, &batch).await,
-        };
+        let mut written = write_batch(&mut write, &batch).await;
+        if written.is_err() && shared.passage().is_some_and(Passage::unload) {
+            // It would have gone with the first byte, so none has: the user may have as many on their way as the kernel
+            // allows. The channel is told, and the others go on.
+            batch.lose();
+            written = write_batch(&mut write, &batch).await;
+        }
         batch.frames.clear();
         if written.is_err() {
             shared.state().stop_writing();

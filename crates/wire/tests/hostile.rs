@@ -65,7 +65,7 @@ async fn every_violation_has_its_error() {
     let full = || frame(1, DATA, &[0; 0x1_0000]);
     let over = vec![1, 0, 0, 0, DATA, 1, 0, 1];
     check(&[frame(1, 0x00, &[])], ProtocolError::UnknownKind(0)).await;
-    check(&[frame(1, 0x70, &[])], ProtocolError::UnknownKind(7)).await;
+    check(&[frame(1, 0x80, &[])], ProtocolError::UnknownKind(8)).await;
     check(&[open(), frame(1, DATA | 4, b"x")], ProtocolError::UnknownLane(4)).await;
     check(&[frame(1, OPEN | 1, &[])], ProtocolError::UnknownLane(1)).await;
     check(&[open(), frame(1, PASS | 1, &[])], ProtocolError::UnknownLane(1)).await;

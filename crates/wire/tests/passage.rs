@@ -4,15 +4,19 @@
 
 use std::io::{IoSlice, Read, Write};
 use std::mem::MaybeUninit;
-use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use bytes::Bytes;
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use rustix::process::{Resource, Rlimit};
+use rustix::pty::{OpenptFlags, openpt, ptsname, unlockpt};
+use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use tokio::time::timeout;
 use wire::{
-    Channel, Connection, ConnectionEnd, Incoming, LaneError, ProtocolError, Side, over_pipes, over_socket,
+    Channel, Connection, ConnectionEnd, Incoming, LaneError, NoDescriptorLeft, ProtocolError, Side,
+    over_pipes, over_socket,
 };
 
 const OPEN: u8 = 0x10;
@@ -51,9 +55,9 @@ async fn each_channel_gets_its_own_among_much_else() {
     for number in 0..50 {
         let mut channel = next(&mut incoming).await;
         assert_eq!(channel.messages.receiver.next().await.unwrap().unwrap(), format!("{number}"));
-        let passed = channel.handle.take_passed();
+        let passed = channel.handle.take_passed().unwrap();
         assert_eq!(passed.map(read_to_end), (number % 3 != 0).then(|| number.to_string()));
-        assert!(channel.handle.take_passed().is_none());
+        assert!(channel.handle.take_passed().unwrap().is_none());
         let mut length = 0;
         while length < 40_000 {
             length += channel.output.receiver.next().await.unwrap().unwrap().len();
@@ -79,7 +83,7 @@ async fn whoever_asks_takes_none() {
     let channel = connection.open().unwrap();
     send(&raw, &header(1, PASS), Some(raw.as_fd()));
     assert!(matches!(end_of(&connection).await, ConnectionEnd::Protocol(ProtocolError::BadPass(1))));
-    assert!(channel.handle.take_passed().is_none());
+    assert!(channel.handle.take_passed().unwrap().is_none());
 }
 
 #[tokio::test]
@@ -98,19 +102,99 @@ async fn more_or_fewer_than_announced_end_the_connection() {
 #[tokio::test]
 async fn descriptors_without_frames_pile_up_nowhere() {
     let (raw, ours) = UnixStream::pair().unwrap();
-    let (_connection, mut incoming) = over_socket(ours, Side::Answering).unwrap();
+    let (connection, mut incoming) = over_socket(ours, Side::Answering).unwrap();
     let (mut read, write) = std::io::pipe().unwrap();
     for id in 0..40 {
         send(&raw, &header(2 * id + 1, OPEN), Some(write.as_fd()));
     }
     for _ in 0..40 {
         let channel = next(&mut incoming).await;
-        assert!(channel.handle.take_passed().is_none());
+        assert!(channel.handle.take_passed().unwrap().is_none());
     }
+    // Ours, and as many as may be ahead of their frames.
+    assert!(copies_of(&write) <= 1 + 4, "{} are held", copies_of(&write));
     drop(write);
-    drop((raw, _connection, incoming));
+    drop((raw, connection, incoming));
     let ended = tokio::task::spawn_blocking(move || read.read(&mut [0]).unwrap());
     assert_eq!(timeout(Duration::from_secs(20), ended).await.unwrap().unwrap(), 0);
+}
+
+/// How many descriptors of this process are of the same pipe, the end that is read not counted.
+fn copies_of(pipe: impl AsFd) -> usize {
+    let number = |stat: rustix::fs::Stat| (stat.st_dev, stat.st_ino);
+    let wanted = number(rustix::fs::fstat(pipe).unwrap());
+    let all = std::fs::read_dir("/proc/self/fd").unwrap().flatten();
+    all.filter(|entry| rustix::fs::stat(entry.path()).is_ok_and(|stat| number(stat) == wanted)).count() - 1
+}
+
+/// A terminal carries bytes both ways and refuses what is passed, as a socket does for a user who has too many on
+/// their way.
+#[tokio::test]
+async fn one_that_cannot_be_sent_is_missed_by_its_own_channel() {
+    let near = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    unlockpt(&near).unwrap();
+    let path = ptsname(&near, Vec::new()).unwrap().into_string().unwrap();
+    let far: OwnedFd = std::fs::File::options().read(true).write(true).open(path).unwrap().into();
+    let mut settings = tcgetattr(&far).unwrap();
+    settings.make_raw();
+    tcsetattr(&far, OptionalActions::Now, &settings).unwrap();
+    let (asking, _) = over_socket(near, Side::Asking).unwrap();
+    let (_answering, mut incoming) = over_pipes(far.try_clone().unwrap(), far, Side::Answering).unwrap();
+    for number in 0..3 {
+        let mut channel = asking.open().unwrap();
+        if number != 1 {
+            channel.handle.pass(std::io::pipe().unwrap().0.into()).unwrap();
+        }
+        channel.messages.sender.send(Bytes::from_static(b"x")).await.unwrap();
+        let mut theirs = next(&mut incoming).await;
+        theirs.messages.receiver.next().await.unwrap().unwrap();
+        let passed = theirs.handle.take_passed().map(|passed| passed.is_some());
+        assert_eq!(passed, if number == 1 { Ok(false) } else { Err(NoDescriptorLeft) });
+    }
+}
+
+/// The limit is the process's, which has other tests in it: the test is run again as a process of its own.
+#[test]
+fn one_that_is_lost_is_missed_by_its_own_channel() {
+    const ALONE: &str = "AGENTBOX_TEST_ALONE";
+    if std::env::var_os(ALONE).is_none() {
+        let program = std::env::current_exe().unwrap();
+        let name = "one_that_is_lost_is_missed_by_its_own_channel";
+        let run =
+            std::process::Command::new(program).args(["--exact", name]).env(ALONE, "1").output().unwrap();
+        assert!(run.status.success() && String::from_utf8_lossy(&run.stdout).contains("1 passed"), "{run:?}");
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let ((asking, _), (_answering, mut incoming)) = pair();
+        let pipes: Vec<_> = (0..3)
+            .map(|number| {
+                let (read, mut write) = std::io::pipe().unwrap();
+                write!(write, "{number}").unwrap();
+                read
+            })
+            .collect();
+        let mut channels: Vec<_> = (0..3).map(|_| asking.open().unwrap()).collect();
+        for (number, (channel, pipe)) in channels.iter_mut().zip(&pipes).enumerate() {
+            channel.handle.pass(pipe.as_fd().try_clone_to_owned().unwrap()).unwrap();
+            // For the first one there is no number left when it comes.
+            let before = rustix::process::getrlimit(Resource::Nofile);
+            if number == 0 {
+                let limit = Rlimit { current: Some(3), ..before };
+                rustix::process::setrlimit(Resource::Nofile, limit).unwrap();
+            }
+            channel.messages.sender.send(Bytes::from_static(b"x")).await.unwrap();
+            let mut theirs = next(&mut incoming).await;
+            theirs.messages.receiver.next().await.unwrap().unwrap();
+            rustix::process::setrlimit(Resource::Nofile, before).unwrap();
+            let passed = theirs.handle.take_passed().map(|passed| passed.map(read_to_end));
+            match number {
+                0 => assert_eq!(passed, Err(NoDescriptorLeft)),
+                _ => assert_eq!(passed, Ok(Some(number.to_string()))),
+            }
+        }
+    });
 }
 
 #[tokio::test]

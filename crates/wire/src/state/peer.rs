@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use bytes::{Buf, Bytes};
 
 use super::{ChannelState, State};
+use crate::connection::Side;
 use crate::error::ProtocolError;
 use crate::frame::{CHANNEL_LIMIT, Header, Kind};
 
@@ -19,8 +20,8 @@ impl State {
         let channel = self.open_channel(id)?;
         let lane = header.lane.index();
         match header.kind {
-            // The first has been looked at, the other never comes here.
-            Kind::Open | Kind::Pass => {}
+            // The first has been looked at, the others never come here.
+            Kind::Open | Kind::Pass | Kind::Lost => {}
             Kind::Data => {
                 channel.inbound[lane].accept(id, payload)?;
                 self.return_credit(id, header.lane);
@@ -36,17 +37,20 @@ impl State {
         Ok(())
     }
 
-    /// Takes a descriptor for a channel.
+    /// Takes what came for a channel beside the bytes.
     pub(crate) fn receive_descriptor(
         &mut self,
         id: u32,
-        descriptor: Option<OwnedFd>,
+        passed: Option<Option<OwnedFd>>,
     ) -> Result<(), ProtocolError> {
-        let channel = self.open_channel(id)?;
-        match descriptor {
-            Some(descriptor) if channel.passed.is_none() => channel.passed = Some(descriptor),
-            _ => return Err(ProtocolError::BadPass(id)),
+        if self.side == Side::Asking {
+            return Err(ProtocolError::BadPass(id));
         }
+        let channel = self.open_channel(id)?;
+        if passed.is_none() || channel.passed.is_some() {
+            return Err(ProtocolError::BadPass(id));
+        }
+        channel.passed = passed.filter(|_| !channel.closed_here);
         Ok(())
     }
 

@@ -92,7 +92,7 @@ impl State {
                 let amount = channel.inbound[lane.index()].take_credit();
                 payload = Bytes::copy_from_slice(&amount.to_le_bytes());
             }
-            Kind::Open | Kind::Data | Kind::End | Kind::Pass => {}
+            Kind::Open | Kind::Data | Kind::End | Kind::Pass | Kind::Lost => {}
         }
         // Every payload was cut to the limit when it was queued.
         let length = payload.len() as u32;
