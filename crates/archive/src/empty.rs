@@ -4,8 +4,9 @@
 
 use std::os::fd::{AsRawFd as _, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags};
+use rustix::fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
+use rustix::rand::GetRandomFlags;
 
 /// As many directories are held open at once. What is deeper is moved up first.
 const DEPTH: usize = 128;
@@ -60,6 +61,7 @@ struct Sweep {
     levels: Vec<Level>,
     closed: Closed,
     removed: u64,
+    /// How many directories were moved up since the top was last looked through.
     moved: u64,
 }
 
@@ -99,14 +101,13 @@ impl Sweep {
             return Ok(());
         }
         if is_deepest {
-            // The top finds it on its next pass, where there is room beneath it again.
-            self.moved += 1;
-            let place = format!(".agentbox-removing-{}-{}", std::process::id(), self.moved);
             let top = top.directory.fd().map_err(failed)?;
-            return match rustix::fs::renameat(parent, name, top, place.as_bytes()) {
-                Ok(()) | Err(Errno::NOENT) => Ok(()),
-                Err(errno) => Err(failed(errno)),
-            };
+            match move_up(parent, name, top, self.closed).map_err(failed)? {
+                Gone::Removed => self.removed += 1,
+                Gone::Moved => self.moved += 1,
+                Gone::Before => {}
+            }
+            return Ok(());
         }
         match enter(parent, name, self.closed) {
             Ok(directory) => self.levels.push(Level::new(directory, name.to_vec())),
@@ -136,7 +137,9 @@ impl Sweep {
         match emptied {
             Ok(()) => self.removed += 1,
             Err(Errno::NOTEMPTY) if level.passes < PASSES => {
-                level.passes += 1;
+                // What was moved up by ourselves is no sign of somebody who fills it.
+                let by_us = self.levels.is_empty() && std::mem::take(&mut self.moved) > 0;
+                level.passes += usize::from(!by_us);
                 level.directory.rewind();
                 self.levels.push(level);
             }
@@ -155,24 +158,66 @@ fn is_empty(directory: &mut Dir) -> bool {
         .all(|entry| entry.is_ok_and(|entry| matches!(entry.file_name().to_bytes(), b"." | b"..")))
 }
 
-/// Opens a directory, and nothing that is not one itself.
-fn enter(parent: BorrowedFd<'_>, name: &[u8], closed: Closed) -> Result<Dir, Errno> {
-    let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    if closed == Closed::Opened {
-        let found = rustix::fs::openat(parent, name, flags | OFlags::PATH, Mode::empty())?;
-        open_up(&found)?;
-    }
-    Dir::new(rustix::fs::openat(parent, name, flags | OFlags::RDONLY, Mode::empty())?)
+/// What became of a directory that lies too deep.
+enum Gone {
+    Removed,
+    Moved,
+    /// Somebody was faster.
+    Before,
 }
 
-/// Makes a directory one that its owner may empty. By the link to its descriptor, which leads to nothing else.
-fn open_up(directory: &OwnedFd) -> Result<(), Errno> {
-    let mode = Mode::from_raw_mode(rustix::fs::fstat(directory)?.st_mode);
-    if mode.contains(Mode::RWXU) {
-        return Ok(());
+/// Moves a directory to where there is room beneath it; the top finds it there on its next pass.
+fn move_up(parent: BorrowedFd<'_>, name: &[u8], top: BorrowedFd<'_>, closed: Closed) -> Result<Gone, Errno> {
+    // One that is empty may be closed as it likes.
+    match rustix::fs::unlinkat(parent, name, AtFlags::REMOVEDIR) {
+        Ok(()) => return Ok(Gone::Removed),
+        Err(Errno::NOENT) => return Ok(Gone::Before),
+        // It is not empty, or no directory by now: what is moved is looked at again.
+        Err(_) => {}
     }
-    let link = format!("/proc/self/fd/{}", directory.as_raw_fd());
-    rustix::fs::chmodat(CWD, link, mode | Mode::RWXU, AtFlags::empty())
+    // What leaves its directory is changed by that itself.
+    let _ = open(parent, name, closed);
+    for _ in 0..PASSES {
+        let place = format!(".agentbox-removing-{:016x}", random()?);
+        match rustix::fs::renameat_with(parent, name, top, place.as_bytes(), RenameFlags::NOREPLACE) {
+            Ok(()) => return Ok(Gone::Moved),
+            Err(Errno::NOENT) => return Ok(Gone::Before),
+            // Somebody has guessed it.
+            Err(Errno::EXIST) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Err(Errno::EXIST)
+}
+
+fn random() -> Result<u64, Errno> {
+    let mut bytes = [0; 8];
+    rustix::rand::getrandom(&mut bytes, GetRandomFlags::empty())?;
+    Ok(u64::from_ne_bytes(bytes))
+}
+
+/// Opens a directory to be read.
+fn enter(parent: BorrowedFd<'_>, name: &[u8], closed: Closed) -> Result<Dir, Errno> {
+    let found = open(parent, name, closed)?;
+    let flags = OFlags::DIRECTORY | OFlags::RDONLY | OFlags::CLOEXEC;
+    Dir::new(rustix::fs::openat(&found, c".", flags, Mode::empty())?)
+}
+
+/// Opens a directory, and nothing that is not one itself. Where that is meant, it is made one that its owner may empty.
+fn open(parent: BorrowedFd<'_>, name: &[u8], closed: Closed) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let found = rustix::fs::openat(parent, name, flags, Mode::empty())?;
+    let mode = Mode::from_raw_mode(rustix::fs::fstat(&found)?.st_mode);
+    if closed == Closed::Opened && !mode.contains(Mode::RWXU) {
+        // By the link to its descriptor, which leads to nothing else.
+        let link = format!("/proc/self/fd/{}", found.as_raw_fd());
+        match rustix::fs::chmodat(CWD, link, mode | Mode::RWXU, AtFlags::empty()) {
+            // It is somebody else's; whether it can be emptied all the same will show.
+            Ok(()) | Err(Errno::PERM) => {}
+            Err(errno) => return Err(errno),
+        }
+    }
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -202,6 +247,37 @@ mod tests {
         assert_eq!(removed, 3001);
         assert_eq!(fs::read_dir(tree.path()).unwrap().count(), 0);
         assert!(other.path().join("kept").exists());
+    }
+
+    /// Deeper than the top is ever looked through for somebody else's sake.
+    #[test]
+    fn nothing_is_too_deep() {
+        let tree = tempfile::tempdir().unwrap();
+        deep(tree.path(), 20_000);
+        let path = tree.path().as_os_str().as_encoded_bytes();
+        assert_eq!(empty(CWD, path, Closed::Opened).unwrap(), 20_000);
+    }
+
+    #[test]
+    fn what_is_closed_where_it_has_to_be_moved_is_removed() {
+        for mode in [0o000, 0o555] {
+            let tree = tempfile::tempdir().unwrap();
+            let mut directory = fs::File::open(tree.path()).unwrap();
+            let mut closed = Vec::new();
+            for depth in 0..DEPTH + 5 {
+                rustix::fs::mkdirat(&directory, "d", Mode::RWXU).unwrap();
+                let flags = OFlags::DIRECTORY | OFlags::RDONLY;
+                directory = rustix::fs::openat(&directory, "d", flags, Mode::empty()).unwrap().into();
+                if depth >= DEPTH - 3 {
+                    closed.push(directory.try_clone().unwrap());
+                }
+            }
+            for directory in closed {
+                directory.set_permissions(fs::Permissions::from_mode(mode)).unwrap();
+            }
+            let path = tree.path().as_os_str().as_encoded_bytes();
+            assert_eq!(empty(CWD, path, Closed::Opened).unwrap() as usize, DEPTH + 5);
+        }
     }
 
     #[test]
