@@ -163,3 +163,28 @@ callers!(what_cannot_be_copied_is_said, |caller| {
     home.say(&["stop", &id]).assert_success();
     home.say(&["cp", "/etc/hostname", &format!("{id}:/tmp")]).assert_refused();
 });
+
+callers!(a_sandbox_that_can_start_nothing_says_so, |caller| {
+    let home = Home::new(caller);
+    let id = home.create(&["--pids", "16"]);
+    let fill = "import os, time
+while True:
+    try:
+        if os.fork() == 0: time.sleep(600)
+    except OSError:
+        print('full', flush=True)
+        time.sleep(0.05)";
+    let filling = home.begin(&["exec", &id, "--", "python3", "-c", fill]);
+    filling.wait_for("full");
+    let here = caller.directory();
+    fs::write(here.path().join("f"), "").unwrap();
+    let file = here.path().join("f").display().to_string();
+    let said = home.say(&["cp", &file, &format!("{id}:/workspace")]);
+    // Where no cgroup counts and init is another user than the agent, there is room for one more.
+    if caller != Caller::Subordinate {
+        let said = said.assert_refused().stderr();
+        assert!(said.contains("nobody could be started inside") && said.contains("--pids"), "{said}");
+    }
+    home.say(&["stop", "--time", "0", &id]).assert_success();
+    let _ = filling.finish();
+});

@@ -58,7 +58,7 @@ callers!(a_life_time_ends_a_plain_run_and_what_does_not_listen, |caller| {
 // The keeper holds the time, too, for a supervisor that does not.
 callers!(a_life_time_ends_what_has_a_supervisor_that_does_nothing, |caller| {
     let home = Home::new(caller);
-    let id = home.create(&["--lifetime", "1s"]);
+    let id = home.create(&["--lifetime", "4s"]);
     let supervisor = home.status(&id)["supervisor"].as_i64().unwrap().try_into().unwrap();
     kill_process(Pid::from_raw(supervisor).unwrap(), Signal::STOP).unwrap();
     assert_eq!(reason_of_end(&home, &id), "expired");

@@ -92,7 +92,7 @@ callers!(who_waits_for_a_command_is_told_of_a_pause_and_may_leave, |caller| {
     home.say(&["resume", &id]).assert_success();
     // Nobody waits for it any more.
     let deadline = Instant::now() + Duration::from_secs(20);
-    while home.say(&["ps", &id]).assert_success().stdout().contains("613") {
+    while home.say(&["ps", &id]).assert_success().stdout().contains("sleep 613") {
         assert!(Instant::now() < deadline, "it goes on");
     }
 });

@@ -80,8 +80,8 @@ pub enum Event {
         path: Text,
         /// Which way bytes went.
         direction: Direction,
-        /// How many.
-        bytes: u64,
+        /// How many; unknown of a copy that was cut short.
+        bytes: Option<u64>,
         /// Whether it was done.
         ok: bool,
     },

@@ -53,6 +53,7 @@ fn describe(event: &Event) -> (&'static str, String) {
         Event::File { operation, path, direction, bytes, ok } => {
             let ok = if *ok { "" } else { " failed" };
             let (operation, direction) = (operation.name(), direction.name());
+            let bytes = bytes.map_or_else(|| "an unknown number of".to_owned(), |bytes| bytes.to_string());
             ("file", format!("{operation} {} {direction} {bytes} bytes{ok}", quoted(path)))
         }
         Event::Limit { which } => ("limit", which.name().to_owned()),

@@ -1,5 +1,6 @@
 //! A conversation with a supervisor about one process: asked for or attached to, its bytes passed on both ways.
 
+use std::convert::Infallible;
 use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
@@ -36,8 +37,8 @@ impl About<'_> {
         self.engine.is_paused(self.id)
     }
 
-    /// Says so whenever it begins to: whoever waits for a command would wonder.
-    async fn watch(self, on_terminal: bool) -> Ended {
+    /// Says so whenever it begins to: whoever waits for something inside would wonder.
+    pub(crate) async fn watch(self, on_terminal: bool) -> Infallible {
         const LOOK: Duration = Duration::from_secs(1);
         let mut was_paused = false;
         loop {
@@ -48,7 +49,8 @@ impl About<'_> {
                 let end = if on_terminal { "\r\n" } else { "\n" };
                 let id = self.id;
                 let said = format!("sandbox {id} is paused{why}; `agentbox resume {id}` lets it go on{end}");
-                let _ = io::stderr().write_all(said.as_bytes());
+                // By a thread of its own: whoever reads our stderr may take their time, and signals are heard here.
+                std::thread::spawn(move || io::stderr().write_all(said.as_bytes()));
             }
             was_paused = paused.is_some();
         }
@@ -102,7 +104,7 @@ pub(crate) async fn converse(
             Ok((ended, (), ())) => ended,
             Err(broken) => broken,
         },
-        ended = about.watch(screen.is_some()) => ended,
+        never = about.watch(screen.is_some()) => match never {},
         ended = tell(asking, about, signals, screen.clone(), &left) => ended,
     };
     stdin.abort();

@@ -13,6 +13,7 @@ use policy::SandboxId;
 use wire::{FileKind, FileSkipped, Side, SkippedWhy};
 
 use crate::arguments::Cp;
+use crate::conversation::About;
 use crate::failure::{Failure, escape};
 use crate::stay::in_runtime;
 
@@ -130,6 +131,7 @@ fn with(
         tokio::select! {
             done = work(files) => done,
             () = show_progress(&moved) => Ok(()),
+            never = About { engine, id: &id }.watch(false) => match never {},
         }
     })
 }
@@ -206,6 +208,9 @@ fn failed(error: FileError) -> Failure {
         FileError::Inside(..) => "check the path inside, and that the sandbox's user may use it",
         FileError::Pack(_) | FileError::Here { .. } => "check the path outside, and that you may use it",
         FileError::Unpack(_) => "what was unpacked before that stays where it is",
+        FileError::NotStarted(_) => {
+            "it may hold as many processes as it may (`agentbox ps`, `agentbox update --pids`), or too many files"
+        }
         FileError::Pipe(_) => "close what else is open, or raise the limit of open files (`ulimit -n`)",
         FileError::Lost => "it may have been stopped: `agentbox ls -a` tells",
     };

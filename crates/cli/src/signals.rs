@@ -85,10 +85,11 @@ pub(crate) async fn tell(
         };
         if let Some(Tell::Signal(signal)) = told {
             signals.told = u8::try_from(signal).ok();
-            patience = if about.is_paused() { 0 } else { patience - 1 };
+            let is_paused = about.is_paused();
+            patience = if is_paused { 0 } else { patience - 1 };
             if patience == 0 {
-                if screen.is_some() {
-                    // It would go on without us.
+                if screen.is_some() && !is_paused {
+                    // It would go on without us, as what is on a terminal and stands still may.
                     let kill = Tell::Signal(rustix::process::Signal::KILL.as_raw());
                     let _ = asking.send_message(&ExecInput { tell: Some(kill) }).await;
                 }

@@ -10,19 +10,24 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use archive::{Limits, Output, PackError, Remark, Top, UnpackError, Unpacked};
 use bytes::Bytes;
 use policy::SandboxSpec;
+use tokio::time::timeout;
 use wire::{
-    Ask, Channel, Connection, FileAnswer, FileAsk, FileDone, FileFailed, FileMoved, FileOrder, FileReply,
-    FileRequest, FileStat, LaneReceiver, PackTree, Request, StatFile, UnpackTree, VERSION,
+    Ask, Channel, Connection, Event, ExecEvent, FileAnswer, FileAsk, FileDone, FileFailed, FileMoved,
+    FileOrder, FileReply, FileRequest, FileStat, PackTree, Request, StatFile, UnpackTree, VERSION,
 };
 
 use stream::Stream;
 
 /// What is taken out of a sandbox at once is at most this.
 const LARGEST: Limits = Limits { bytes: 1 << 40, entries: 4_000_000, name_length: 4095, depth: 256 };
+
+/// How long is waited for the reason why nobody answers.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Why files did not get through.
 #[derive(Debug, thiserror::Error)]
@@ -44,6 +49,9 @@ pub enum FileError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// Inside, the process that would do it could not be started.
+    #[error("nobody could be started inside who does that")]
+    NotStarted(#[source] io::Error),
     /// There is no pipe to be had.
     #[error("cannot make a pipe")]
     Pipe(#[source] io::Error),
@@ -95,7 +103,7 @@ impl<'sandbox> Files<'sandbox> {
         const ENOENT: i32 = 2;
         let ask = FileAsk::Stat(StatFile { path: Bytes::copy_from_slice(path), follow: true });
         let mut channel = self.ask(ask, None).await?;
-        match until_done(&mut channel.error.receiver, |_| {}).await {
+        match until_done(&mut channel, |_| {}).await {
             Ok((_, stat)) => Ok(stat),
             Err(FileError::Inside(failed, _)) if failed.errno == ENOENT => Ok(None),
             Err(error) => Err(error),
@@ -144,17 +152,18 @@ impl<'sandbox> Files<'sandbox> {
         write: impl FnOnce(&mut dyn Write) -> Result<(), FileError> + Send + 'static,
     ) -> Result<FileDone, FileError> {
         let (path, top) = (Bytes::copy_from_slice(directory), Bytes::copy_from_slice(name));
-        let (mut stream, theirs, over) = Stream::to_write(self.moved()).map_err(FileError::Pipe)?;
+        let count = Arc::<AtomicU64>::default();
+        let counts = [self.moved(), Arc::clone(&count)];
+        let (mut stream, theirs, over) = Stream::to_write(counts).map_err(FileError::Pipe)?;
         let ask = FileAsk::Unpack(UnpackTree { path, top, by_output: true });
         let mut channel = self.ask(ask, Some(theirs)).await?;
         let writing = tokio::task::spawn_blocking(move || write(&mut stream));
-        let done = until_done(&mut channel.error.receiver, |_| {}).await;
+        let done = until_done(&mut channel, |_| {}).await;
         // Whoever stopped reading has said why; our own side then has nothing more to say.
         drop(over);
         let written = writing.await.map_err(|_| FileError::Lost)?;
-        self.conclude(channel).await;
-        let (done, _) = done?;
-        written.map(|()| done)
+        conclude(channel, count.load(Ordering::Relaxed)).await;
+        one_of(done.map(|(done, _)| done), written).map(|(done, ())| done)
     }
 
     /// Takes a file or tree from inside into a directory of the owner's, under this name; nothing else there is
@@ -195,36 +204,57 @@ impl<'sandbox> Files<'sandbox> {
         read: impl FnOnce(Stream) -> Result<T, FileError> + Send + 'static,
         skipped: impl FnMut(&wire::FileSkipped),
     ) -> Result<T, FileError> {
-        let (stream, theirs, over) = Stream::to_read(self.moved()).map_err(FileError::Pipe)?;
+        let count = Arc::<AtomicU64>::default();
+        let counts = [self.moved(), Arc::clone(&count)];
+        let (stream, theirs, over) = Stream::to_read(counts).map_err(FileError::Pipe)?;
         let ask = FileAsk::Pack(PackTree { path: Bytes::copy_from_slice(path) });
         let mut channel = self.ask(ask, Some(theirs)).await?;
         let reading = tokio::task::spawn_blocking(move || read(stream));
-        let done = until_done(&mut channel.error.receiver, skipped).await;
+        let done = until_done(&mut channel, skipped).await;
         // What there is to be read has been written by now.
         drop(over);
         let read = reading.await.map_err(|_| FileError::Lost)?;
-        self.conclude(channel).await;
-        // What it says inside comes first: a stream that was cut short is only the consequence.
-        done?;
-        read
-    }
-
-    /// Says how much it was, and waits until that is on record.
-    async fn conclude(&self, mut channel: Channel) {
-        let moved = FileMoved { bytes: self.moved.load(Ordering::Relaxed) };
-        if channel.messages.sender.send_message(&moved).await.is_ok() {
-            channel.handle.closed().await;
-        }
+        conclude(channel, count.load(Ordering::Relaxed)).await;
+        one_of(done, read).map(|(_, read)| read)
     }
 }
 
-/// Hears what is said until the last word.
+/// Says how much it was, and waits until that is on record. Whatever else is said inside is thrown away.
+async fn conclude(channel: Channel, bytes: u64) {
+    let Channel { mut messages, handle, .. } = channel;
+    if messages.sender.send_message(&FileMoved { bytes }).await.is_ok() {
+        handle.closed().await;
+    }
+}
+
+/// What both sides did, or the cause of the failure where one is the consequence of the other: of a stream that was cut
+/// short, whoever cut it knows why.
+fn one_of<I, H>(inside: Result<I, FileError>, here: Result<H, FileError>) -> Result<(I, H), FileError> {
+    match (inside, here) {
+        (Ok(inside), Ok(here)) => Ok((inside, here)),
+        (Err(inside), Err(here)) => Err(if is_consequence(&here) { inside } else { here }),
+        (Err(error), Ok(_)) | (Ok(_), Err(error)) => Err(error),
+    }
+}
+
+/// Whether this is what one sees of the other side's failure.
+fn is_consequence(here: &FileError) -> bool {
+    match here {
+        FileError::Pack(PackError::Output(error)) | FileError::Here { source: error, .. } => {
+            error.kind() == io::ErrorKind::BrokenPipe
+        }
+        FileError::Unpack(error) => matches!(error, UnpackError::Truncated | UnpackError::Input(_)),
+        _ => false,
+    }
+}
+
+/// Hears what is said until the last word, or why nobody says it.
 async fn until_done(
-    replies: &mut LaneReceiver,
+    channel: &mut Channel,
     mut skipped: impl FnMut(&wire::FileSkipped),
 ) -> Result<(FileDone, Option<FileStat>), FileError> {
     let mut stat = None;
-    while let Ok(Some(reply)) = replies.next_message::<FileReply>().await {
+    while let Ok(Some(reply)) = channel.error.receiver.next_message::<FileReply>().await {
         match reply.answer {
             Some(FileAnswer::Done(done)) => return Ok((done, stat)),
             Some(FileAnswer::Failed(failed)) => {
@@ -236,5 +266,33 @@ async fn until_done(
             Some(FileAnswer::Entry(_) | FileAnswer::Changed(_)) | None => {}
         }
     }
-    Err(FileError::Lost)
+    // Nobody was there who could have had a last word.
+    let event = channel.messages.receiver.next_message::<ExecEvent>();
+    match timeout(PATIENCE, event).await.ok().and_then(Result::ok).flatten().and_then(|event| event.event) {
+        Some(Event::Failed(failed)) => Err(FileError::NotStarted(io::Error::from_raw_os_error(failed.errno))),
+        _ => Err(FileError::Lost),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_cut_a_stream_short_knows_why() {
+        let inside = || FileError::Inside(FileFailed::default(), io::ErrorKind::BrokenPipe.into());
+        let full = || UnpackError::System {
+            action: archive::Action::Write,
+            name: b"file".to_vec(),
+            errno: rustix::io::Errno::NOSPC,
+        };
+        let of = |here: FileError| one_of::<(), ()>(Err(inside()), Err(here)).unwrap_err();
+        assert!(matches!(of(full().into()), FileError::Unpack(UnpackError::System { .. })));
+        assert!(matches!(of(UnpackError::Truncated.into()), FileError::Inside(..)));
+        let broken = || io::Error::from(io::ErrorKind::BrokenPipe);
+        assert!(matches!(of(PackError::Output(broken()).into()), FileError::Inside(..)));
+        let gone = |source| FileError::Here { path: "stdin".into(), source };
+        assert!(matches!(of(gone(broken())), FileError::Inside(..)));
+        assert!(matches!(of(gone(io::ErrorKind::NotFound.into())), FileError::Here { .. }));
+    }
 }

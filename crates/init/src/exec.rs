@@ -104,7 +104,7 @@ async fn run(exec: Exec, channel: Channel, house: Arc<House>) {
 /// Starts the process, and kills it again where its program or its streams are not to be had.
 async fn start(exec: &Exec, house: &House, handle: &ChannelHandle) -> Result<Process, Failure> {
     let mut plan = Plan::new(exec).map_err(|errno| Failure { step: Step::Request, errno })?;
-    plan.output = handle.take_passed();
+    plan.output = handle.take_passed().map_err(|_| Failure { step: Step::Streams, errno: libc::EMFILE })?;
     let Forked { pid, exit, leaving, ends } = house.spawner.fork(plan).await?;
     let executed = tokio::select! {
         executed = leaving.executed() => executed,

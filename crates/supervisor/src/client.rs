@@ -189,6 +189,8 @@ const ESRCH: i32 = 3;
 const EEXIST: i32 = 17;
 /// What was passed is of no use.
 pub(crate) const EINVAL: i32 = 22;
+/// There is no number left for what was passed.
+pub(crate) const EMFILE: i32 = 24;
 /// The record has had all the room that it may have.
 const EFBIG: i32 = 27;
 /// There is no room for its record.

@@ -3,20 +3,26 @@
 //! that: the client passes a pipe, which becomes the process's own.
 
 use std::os::fd::OwnedFd;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use audit::{Direction, Event, FileOperation, Text};
 use rustix::fs::FileType;
 use tokio::task::JoinHandle;
+use tokio::time::timeout;
 use wire::{
     Ask, Channel, Connection, Exec, ExecEvent, FileAsk, FileMoved, FileOrder, LaneError, LaneReceiver,
     LaneSender, Request, VERSION,
 };
 
-use crate::client::{EINVAL, refuse};
+use crate::client::{EINVAL, EMFILE, refuse};
 use crate::record::Record;
 use crate::view::send;
+
+/// How long the client and the process inside are waited for when the other one is done.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Does what is asked, puts it on record, and tells the client how the process ended that did it.
 pub(crate) async fn serve(
@@ -26,23 +32,34 @@ pub(crate) async fn serve(
     record: &Record,
 ) -> Result<(), LaneError> {
     let what = order.request.as_ref().and_then(|request| describe(request.ask.as_ref()?));
-    let passed = client.handle.take_passed();
+    let Ok(passed) = client.handle.take_passed() else { return refuse(&mut client, EMFILE).await };
     if passed.as_ref().is_some_and(|descriptor| !is_pipe(descriptor)) {
         return refuse(&mut client, EINVAL).await;
     }
     let Channel { mut messages, input, output, error, handle } = client;
     let (is_passed, counts) = (passed.is_some(), Counts::default());
     let lanes = Lanes { input: input.receiver, output: output.sender, error: error.sender };
+    let mut passing = pin!(pass(&mut messages.sender, lanes, order, passed, init, &counts));
+    let mut told = None;
     // If the client leaves, the inner channel is dropped with what is done for it, and init ends the process.
     let served = tokio::select! {
-        served = pass(&mut messages.sender, lanes, order, passed, init, &counts) => served,
+        served = &mut passing => served,
+        bytes = moved(&mut messages.receiver), if is_passed => {
+            // All has gone through. Whoever inside does not end now holds up nobody.
+            told = bytes;
+            timeout(LAST_WORDS, passing).await.unwrap_or(Ok(None))
+        }
         () = handle.closed() => Ok(None),
     };
+    // Where it was ended, the sandbox may be about to: then there is no time for what the client has to say.
+    if is_passed && told.is_none() && matches!(served, Ok(Some(_))) {
+        told = timeout(LAST_WORDS, moved(&mut messages.receiver)).await.ok().flatten();
+    }
     if let Some((operation, path, direction)) = what {
         let bytes = match direction {
-            _ if is_passed => moved(&mut messages.receiver).await,
-            Direction::In => counts.written.load(Ordering::Relaxed),
-            Direction::Out => counts.read.load(Ordering::Relaxed),
+            _ if is_passed => told,
+            Direction::In => Some(counts.written.load(Ordering::Relaxed)),
+            Direction::Out => Some(counts.read.load(Ordering::Relaxed)),
         };
         let ok = matches!(served, Ok(Some(0)));
         record.file(&Event::File { operation, path, direction, bytes, ok });
@@ -57,9 +74,9 @@ fn is_pipe(descriptor: &OwnedFd) -> bool {
     rustix::fs::fstat(descriptor).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode).is_fifo())
 }
 
-/// What the client says that went through its pipe; nothing where it has left.
-async fn moved(client: &mut LaneReceiver) -> u64 {
-    client.next_message::<FileMoved>().await.ok().flatten().unwrap_or_default().bytes
+/// What the client says that went through its pipe; nothing where it has left. Cancel-safe.
+async fn moved(client: &mut LaneReceiver) -> Option<u64> {
+    client.next_message::<FileMoved>().await.ok().flatten().map(|moved| moved.bytes)
 }
 
 /// What is on record of a request; none for those by which nothing crosses or changes.
@@ -91,7 +108,7 @@ struct Counts {
     written: Arc<AtomicU64>,
 }
 
-/// Lets a process do it and passes its bytes on; gives its exit code.
+/// Lets a process do it and passes its bytes on; gives its exit code, if it has one.
 async fn pass(
     telling: &mut LaneSender,
     client: Lanes,
@@ -127,7 +144,7 @@ async fn pass(
                 // All bytes first: what follows an exit is nothing.
                 let _ = (output.await, replies.await);
                 send(telling, wire::Event::Exited(exited)).await?;
-                return Ok(Some(exited.code));
+                return Ok((exited.signal == 0).then_some(exited.code));
             }
             Some(event @ wire::Event::Failed(_)) => {
                 send(telling, event).await?;

@@ -45,7 +45,7 @@ fn events(text: &[u8]) -> Vec<Event> {
             operation: FileOperation::Write,
             path: hostile(),
             direction: Direction::In,
-            bytes: 42,
+            bytes: Some(42),
             ok: false,
         },
         Event::Limit { which: Limit::Memory },

@@ -2,17 +2,18 @@
 //! filled for ever: whoever waits here is let go when the conversation about it is over.
 
 use std::io::{self, PipeWriter, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use archive::Pour;
-use rustix::event::{PollFd, PollFlags, poll};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::Errno;
-use rustix::pipe::{SpliceFlags, fcntl_setpipe_size, splice};
+use rustix::pipe::{SpliceFlags, fcntl_getpipe_size, fcntl_setpipe_size, splice};
 
-/// So that the two sides wake each other less often, and what is between them still is in the processor's memory.
+/// So that the two sides wake each other less often, and what is between them still is in the processor's own memory.
+/// Whoever packs a large file inside makes it larger, as only its pages go through.
 const PIPE: usize = 256 * 1024;
 
 /// Our end.
@@ -21,7 +22,10 @@ pub(super) struct Stream {
     pipe: OwnedFd,
     /// Says that it is over by having nobody at its other end.
     over: OwnedFd,
-    moved: Arc<AtomicU64>,
+    /// Once it is over: what may still be in the pipe.
+    left: Option<usize>,
+    /// Who counts what goes through.
+    counts: [Arc<AtomicU64>; 2],
 }
 
 /// As long as this is there, the other end is waited for.
@@ -30,53 +34,62 @@ pub(super) struct Over(#[expect(dead_code, reason = "it is closed by being dropp
 
 impl Stream {
     /// One to read from, and the end to be written to.
-    pub(super) fn to_read(moved: Arc<AtomicU64>) -> io::Result<(Self, OwnedFd, Over)> {
+    pub(super) fn to_read(counts: [Arc<AtomicU64>; 2]) -> io::Result<(Self, OwnedFd, Over)> {
         let (ours, theirs) = io::pipe()?;
-        Self::new(ours.into(), theirs.into(), moved)
+        Self::new(ours.into(), theirs.into(), counts)
     }
 
     /// One to write to, and the end to be read from.
-    pub(super) fn to_write(moved: Arc<AtomicU64>) -> io::Result<(Self, OwnedFd, Over)> {
+    pub(super) fn to_write(counts: [Arc<AtomicU64>; 2]) -> io::Result<(Self, OwnedFd, Over)> {
         let (theirs, ours) = io::pipe()?;
-        Self::new(ours.into(), theirs.into(), moved)
+        Self::new(ours.into(), theirs.into(), counts)
     }
 
-    fn new(pipe: OwnedFd, theirs: OwnedFd, moved: Arc<AtomicU64>) -> io::Result<(Self, OwnedFd, Over)> {
+    fn new(pipe: OwnedFd, theirs: OwnedFd, counts: [Arc<AtomicU64>; 2]) -> io::Result<(Self, OwnedFd, Over)> {
         // This end alone: the other one blocks, as whoever gets it expects.
         fcntl_setfl(&pipe, fcntl_getfl(&pipe)? | OFlags::NONBLOCK)?;
         // Where it is not to be had, they wake each other more often.
         let _ = fcntl_setpipe_size(&pipe, PIPE);
         let (over, guard) = io::pipe()?;
-        Ok((Self { pipe, over: over.into(), moved }, theirs, Over(guard)))
+        Ok((Self { pipe, over: over.into(), left: None, counts }, theirs, Over(guard)))
     }
 
     /// Does something with the pipe when it can be done. None where it cannot, and it is over.
     fn when(
-        &self,
+        &mut self,
         flags: PollFlags,
         mut act: impl FnMut(&OwnedFd) -> Result<usize, Errno>,
     ) -> io::Result<Option<usize>> {
-        let mut is_over = false;
-        loop {
+        self.look(PollFlags::empty(), Some(&Timespec::default()))?;
+        while self.left != Some(0) {
             match act(&self.pipe) {
                 Ok(count) => {
-                    self.moved.fetch_add(count as u64, Ordering::Relaxed);
+                    self.left = self.left.map(|left| left.saturating_sub(count));
+                    for total in &self.counts {
+                        total.fetch_add(count as u64, Ordering::Relaxed);
+                    }
                     return Ok(Some(count));
                 }
-                Err(Errno::AGAIN) if is_over => return Ok(None),
-                Err(Errno::AGAIN | Errno::INTR) => {}
-                Err(errno) => return Err(errno.into()),
-            }
-            let mut ends = [
-                PollFd::from_borrowed_fd(self.pipe.as_fd(), flags),
-                PollFd::new(&self.over, PollFlags::empty()),
-            ];
-            match poll(&mut ends, None) {
-                Ok(_) => is_over = ends[1].revents().contains(PollFlags::HUP),
+                Err(Errno::AGAIN) if self.left.is_some() => break,
+                Err(Errno::AGAIN) => self.look(flags, None)?,
                 Err(Errno::INTR) => {}
                 Err(errno) => return Err(errno.into()),
             }
         }
+        Ok(None)
+    }
+
+    /// Looks whether it is over, and waits for that or for the pipe.
+    fn look(&mut self, flags: PollFlags, patience: Option<&Timespec>) -> io::Result<()> {
+        let mut ends = [PollFd::new(&self.over, PollFlags::empty()), PollFd::new(&self.pipe, flags)];
+        match poll(&mut ends, patience) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+        if self.left.is_none() && ends[0].revents().contains(PollFlags::HUP) {
+            self.left = Some(fcntl_getpipe_size(&self.pipe)?);
+        }
+        Ok(())
     }
 }
 
@@ -113,13 +126,13 @@ mod tests {
     /// An end that is held open by somebody who does nothing.
     #[test]
     fn nobody_waits_longer_than_it_is_talked_about() {
-        let (mut stream, theirs, over) = Stream::to_read(Arc::default()).unwrap();
+        let (mut stream, theirs, over) = Stream::to_read(<[_; 2]>::default()).unwrap();
         rustix::io::write(&theirs, b"all").unwrap();
         drop(over);
         let mut bytes = Vec::new();
         assert_eq!(stream.read_to_end(&mut bytes).unwrap(), 3);
 
-        let (mut stream, theirs, over) = Stream::to_write(Arc::default()).unwrap();
+        let (mut stream, theirs, over) = Stream::to_write(<[_; 2]>::default()).unwrap();
         let waiting = std::thread::spawn(move || {
             loop {
                 if let Err(error) = stream.write(&[0; 4096]) {
@@ -132,10 +145,26 @@ mod tests {
         drop(theirs);
     }
 
+    /// Somebody inside has the other end, and writes for ever.
+    #[test]
+    fn what_comes_after_all_has_an_end() {
+        let (mut stream, theirs, over) = Stream::to_read(<[_; 2]>::default()).unwrap();
+        let writing = std::thread::spawn(move || {
+            let mut theirs = std::fs::File::from(theirs);
+            while theirs.write_all(&[7; 4096]).is_ok() {}
+        });
+        drop(over);
+        let mut bytes = Vec::new();
+        stream.read_to_end(&mut bytes).unwrap();
+        assert!(bytes.len() <= 2 * PIPE, "{} bytes", bytes.len());
+        drop(stream);
+        writing.join().unwrap();
+    }
+
     #[test]
     fn what_went_through_is_counted_and_ends_with_its_end() {
         let moved = Arc::<AtomicU64>::default();
-        let (mut stream, theirs, _over) = Stream::to_read(Arc::clone(&moved)).unwrap();
+        let (mut stream, theirs, _over) = Stream::to_read([Arc::clone(&moved), Arc::default()]).unwrap();
         std::thread::spawn(move || std::fs::File::from(theirs).write_all(&[7; 1_000_000]).unwrap());
         let mut bytes = Vec::new();
         stream.read_to_end(&mut bytes).unwrap();
