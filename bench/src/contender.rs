@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -49,7 +49,7 @@ impl Contender {
     }
 
     /// bubblewrap with the ids that agentbox gives a user with subuids; none for other users.
-    fn bubblewrap_with_ids() -> Option<Self> {
+    pub(crate) fn bubblewrap_with_ids() -> Option<Self> {
         let user = std::env::var("USER").ok()?;
         let ranges = fs::read_to_string("/etc/subuid").ok()?;
         let line = ranges.lines().find(|line| line.split(':').next() == Some(&user))?;
@@ -91,6 +91,29 @@ impl Contender {
         }
         whole.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         whole
+    }
+
+    /// The same command many times at once, with pipes to it and from it.
+    pub(crate) fn start_many(&self, command: &[&str], count: usize) -> Result<Vec<Child>> {
+        let piped = |whole: &mut Command| {
+            whole.stdin(Stdio::piped()).stdout(Stdio::piped());
+        };
+        let Some(first) = self.ids else {
+            let start = |_| {
+                let mut whole = self.command(command);
+                piped(&mut whole);
+                Ok(whole.spawn()?)
+            };
+            return (0..count).map(start).collect();
+        };
+        // Whoever is given its ids is waited for until it has them.
+        std::thread::scope(|scope| {
+            let start = || mapped::start(first, command, piped);
+            let starting: Vec<_> = (0..count).map(|_| scope.spawn(start)).collect();
+            let started =
+                starting.into_iter().map(|thread| thread.join().unwrap_or_else(|_| bail!("a thread panicked")));
+            started.collect()
+        })
     }
 
     /// One full cycle of /bin/true.

@@ -20,6 +20,13 @@ const ABOVE: u32 = 64_000;
 /// One full cycle of /bin/true; `first` is the first id of the user's ranges.
 pub(crate) fn cycle(first: u32) -> Result<Duration> {
     let begun = Instant::now();
+    let status = start(first, &["/bin/true"], |_| {})?.wait()?;
+    let taken = begun.elapsed();
+    if status.success() { Ok(taken) } else { bail!("bwrap ended with {status}") }
+}
+
+/// Starts a command behind it; `prepare` may say where its streams go.
+pub(crate) fn start(first: u32, command: &[&str], prepare: impl FnOnce(&mut Command)) -> Result<Child> {
     // Inherited: both numbers are told to bubblewrap.
     let (read_info, info) = pipe()?;
     let (block, go) = pipe()?;
@@ -30,7 +37,9 @@ pub(crate) fn cycle(first: u32) -> Result<Duration> {
         "--info-fd",
         &info.as_raw_fd().to_string(),
     ];
-    let mut bubblewrap = Contender::bubblewrap().with(&options).command(&["/bin/true"]).spawn()?;
+    let mut bubblewrap = Contender::bubblewrap().with(&options).command(command);
+    prepare(&mut bubblewrap);
+    let bubblewrap = bubblewrap.spawn()?;
     drop((info, block));
     let process = read_process(File::from(read_info))?;
     let helpers = [("newuidmap", geteuid().as_raw()), ("newgidmap", getegid().as_raw())]
@@ -39,9 +48,7 @@ pub(crate) fn cycle(first: u32) -> Result<Duration> {
         succeed(helper?)?;
     }
     File::from(go).write_all(b"g")?;
-    let status = bubblewrap.wait()?;
-    let taken = begun.elapsed();
-    if status.success() { Ok(taken) } else { bail!("bwrap ended with {status}") }
+    Ok(bubblewrap)
 }
 
 /// The process that waits for its maps, as bubblewrap tells it in JSON.

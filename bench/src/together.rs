@@ -1,7 +1,7 @@
 //! Many sandboxes at once: from the first start until every one of them has said that it is ready.
 
 use std::io::Read as _;
-use std::process::{Child, Stdio};
+use std::process::Child;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
@@ -14,7 +14,8 @@ use crate::{Effort, interrupt};
 const ROUNDS: usize = 5;
 
 pub(crate) fn measure(who: &str, effort: Effort) -> Result<Line> {
-    let contenders = [Contender::agentbox()?, Contender::bubblewrap()];
+    let mut contenders = vec![Contender::agentbox()?, Contender::bubblewrap()];
+    contenders.extend(Contender::bubblewrap_with_ids());
     let mut times = vec![Vec::new(); contenders.len()];
     for _ in 0..ROUNDS {
         for (contender, times) in contenders.iter().zip(&mut times) {
@@ -39,12 +40,9 @@ pub(crate) fn measure(who: &str, effort: Effort) -> Result<Line> {
 fn start_all(contender: &Contender, count: usize) -> Result<Duration> {
     interrupt::check()?;
     let begun = Instant::now();
-    let mut processes = Vec::new();
-    for _ in 0..count {
-        // It says one byte and then waits for its stdin to end.
-        let mut command = contender.command(&["/bin/sh", "-c", "echo; read line"]);
-        processes.push(command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?);
-    }
+    // It says one byte and then waits for its stdin to end.
+    let ready = ["/bin/sh", "-c", "echo; read line"];
+    let mut processes = contender.start_many(&ready, count)?;
     for process in &mut processes {
         let stdout = process.stdout.as_mut().context("no stdout")?;
         stdout.read_exact(&mut [0]).with_context(|| format!("{} did not come up", contender.name))?;
