@@ -110,8 +110,9 @@ impl Contender {
         std::thread::scope(|scope| {
             let start = || mapped::start(first, command, piped);
             let starting: Vec<_> = (0..count).map(|_| scope.spawn(start)).collect();
-            let started =
-                starting.into_iter().map(|thread| thread.join().unwrap_or_else(|_| bail!("a thread panicked")));
+            let started = starting
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(|_| bail!("a thread panicked")));
             started.collect()
         })
     }

@@ -9,12 +9,42 @@ use rustix::io::retry_on_intr;
 const ROOM: usize = 16 * 1024;
 
 pub(crate) fn bytes(path: &Path) -> io::Result<Vec<u8>> {
+    let mut contents = Vec::new();
+    pieces(path, |piece| contents.extend_from_slice(piece))?;
+    Ok(contents)
+}
+
+/// Line by line, where there may be very many: memory that was used once stays with a process.
+pub(crate) fn lines(path: &Path, mut each: impl FnMut(&[u8])) -> io::Result<()> {
+    let mut rest = Vec::new();
+    pieces(path, |piece| {
+        let mut lines = piece.split(|byte| *byte == b'\n');
+        let mut line = lines.next().unwrap_or_default();
+        for next in lines {
+            if rest.is_empty() {
+                each(line);
+            } else {
+                rest.extend_from_slice(line);
+                each(&rest);
+                rest.clear();
+            }
+            line = next;
+        }
+        rest.extend_from_slice(line);
+    })?;
+    if !rest.is_empty() {
+        each(&rest);
+    }
+    Ok(())
+}
+
+fn pieces(path: &Path, mut each: impl FnMut(&[u8])) -> io::Result<()> {
     let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-    let (mut contents, mut buffer) = (Vec::new(), [0; ROOM]);
+    let mut buffer = [0; ROOM];
     loop {
         match retry_on_intr(|| rustix::io::read(&file, &mut buffer))? {
-            0 => return Ok(contents),
-            count => contents.extend_from_slice(&buffer[..count]),
+            0 => return Ok(()),
+            count => each(&buffer[..count]),
         }
     }
 }
@@ -22,4 +52,24 @@ pub(crate) fn bytes(path: &Path) -> io::Result<Vec<u8>> {
 /// As text. A name in it that is no UTF-8 is nothing that is looked for, and spoils no other line.
 pub(crate) fn text(path: &Path) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&bytes(path)?).into_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_are_whole_wherever_a_piece_ends() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for length in [1, 7, ROOM - 1, ROOM, ROOM + 1, 3 * ROOM] {
+            let expected: Vec<Vec<u8>> = (0..5)
+                .map(|number| vec![b'a' + number; length])
+                .chain([Vec::new(), b"last".to_vec()])
+                .collect();
+            std::fs::write(file.path(), expected.join(&b'\n')).unwrap();
+            let mut seen = Vec::new();
+            lines(file.path(), |line| seen.push(line.to_vec())).unwrap();
+            assert!(seen == expected, "lines of {length}");
+        }
+    }
 }

@@ -7,7 +7,7 @@ use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::FileTypeExt as _;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::error::JailError;
 use crate::read;
@@ -17,14 +17,21 @@ const LIST: &str = "/proc/net/unix";
 
 /// The steps that cover every such socket below a tree that is bound by `steps`.
 pub(super) fn cover(steps: &[Step]) -> Result<Vec<Step>, JailError> {
-    let list = match read::bytes(Path::new(LIST)) {
+    let trees: Vec<_> = steps.iter().filter_map(Step::bound_tree).collect();
+    let mut sockets = Vec::new();
+    let read = read::lines(Path::new(LIST), |line| {
+        let below = |path: &&Path| trees.iter().any(|(source, _)| path.starts_with(source));
+        sockets.extend(path_of(line).filter(below).map(Path::to_owned));
+    });
+    match read {
         // A kernel without such sockets has no list of them.
-        Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         read => read.map_err(|source| JailError::File { path: LIST.into(), source })?,
-    };
-    let sockets = sockets(&list);
+    }
+    sockets.sort();
+    sockets.dedup();
     let mut covers = Vec::new();
-    for (source, target) in steps.iter().filter_map(Step::bound_tree) {
+    for (source, target) in trees {
         for below in sockets.iter().filter_map(|socket| socket.strip_prefix(&source).ok()) {
             let is_socket =
                 fs::symlink_metadata(source.join(below)).is_ok_and(|it| it.file_type().is_socket());
@@ -37,16 +44,10 @@ pub(super) fn cover(steps: &[Step]) -> Result<Vec<Step>, JailError> {
     Ok(covers)
 }
 
-/// The paths in the kernel's list: the eighth column, where there is one.
-fn sockets(list: &[u8]) -> Vec<PathBuf> {
-    let path = |line: &[u8]| {
-        let at = line.iter().position(|byte| *byte == b'/')?;
-        Some(PathBuf::from(OsStr::from_bytes(&line[at..])))
-    };
-    let mut paths: Vec<PathBuf> = list.split(|byte| *byte == b'\n').filter_map(path).collect();
-    paths.sort();
-    paths.dedup();
-    paths
+/// The path in a line of the kernel's list: the eighth column, where there is one.
+fn path_of(line: &[u8]) -> Option<&Path> {
+    let at = line.iter().position(|byte| *byte == b'/')?;
+    Some(Path::new(OsStr::from_bytes(&line[at..])))
 }
 
 #[cfg(test)]
@@ -61,6 +62,7 @@ mod tests {
             0000000000000000: 00000002 00000000 00010000 0001 01 17044 @/tmp/.X11-unix/X0\n\
             0000000000000000: 00000002 00000000 00010000 0001 01 17044 /usr/not-\xff-text\n";
         let strange = Path::new(OsStr::from_bytes(b"/usr/not-\xff-text"));
-        assert_eq!(sockets(list), [Path::new("/run/dbus/a b"), Path::new("/tmp/.X11-unix/X0"), strange]);
+        let paths: Vec<_> = list.split(|byte| *byte == b'\n').filter_map(path_of).collect();
+        assert_eq!(paths, [Path::new("/run/dbus/a b"), Path::new("/tmp/.X11-unix/X0"), strange]);
     }
 }
