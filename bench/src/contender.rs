@@ -11,8 +11,9 @@ use rustix::process::geteuid;
 use serde_json::{Value, json};
 
 use crate::container::Image;
+use crate::mapped::{self, Mapping, Waiting};
 use crate::sandbox::succeed;
-use crate::{directory, interrupt, mapped};
+use crate::{directory, interrupt};
 
 /// A program that starts a sandbox for one command.
 #[derive(Clone, Debug)]
@@ -106,15 +107,10 @@ impl Contender {
             };
             return (0..count).map(start).collect();
         };
-        // Whoever is given its ids is waited for until it has them.
-        std::thread::scope(|scope| {
-            let start = || mapped::start(first, command, piped);
-            let starting: Vec<_> = (0..count).map(|_| scope.spawn(start)).collect();
-            let started = starting
-                .into_iter()
-                .map(|thread| thread.join().unwrap_or_else(|_| bail!("a thread panicked")));
-            started.collect()
-        })
+        // All of them first, and then what they wait for.
+        let waiting = (0..count).map(|_| Waiting::start(command, piped)).collect::<Result<Vec<_>>>()?;
+        let mapping = waiting.into_iter().map(|one| one.map(first)).collect::<Result<Vec<_>>>()?;
+        mapping.into_iter().map(Mapping::go).collect()
     }
 
     /// One full cycle of /bin/true.

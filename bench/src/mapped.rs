@@ -20,35 +20,59 @@ const ABOVE: u32 = 64_000;
 /// One full cycle of /bin/true; `first` is the first id of the user's ranges.
 pub(crate) fn cycle(first: u32) -> Result<Duration> {
     let begun = Instant::now();
-    let status = start(first, &["/bin/true"], |_| {})?.wait()?;
+    let status = Waiting::start(&["/bin/true"], |_| {})?.map(first)?.go()?.wait()?;
     let taken = begun.elapsed();
     if status.success() { Ok(taken) } else { bail!("bwrap ended with {status}") }
 }
 
-/// Starts a command behind it; `prepare` may say where its streams go.
-pub(crate) fn start(first: u32, command: &[&str], prepare: impl FnOnce(&mut Command)) -> Result<Child> {
-    // Inherited: both numbers are told to bubblewrap.
-    let (read_info, info) = pipe()?;
-    let (block, go) = pipe()?;
-    let options = [
-        "--unshare-user",
-        "--userns-block-fd",
-        &block.as_raw_fd().to_string(),
-        "--info-fd",
-        &info.as_raw_fd().to_string(),
-    ];
-    let mut bubblewrap = Contender::bubblewrap().with(&options).command(command);
-    prepare(&mut bubblewrap);
-    let bubblewrap = bubblewrap.spawn()?;
-    drop((info, block));
-    let process = read_process(File::from(read_info))?;
-    let helpers = [("newuidmap", geteuid().as_raw()), ("newgidmap", getegid().as_raw())]
-        .map(|(helper, own)| map(helper, process, own, first));
-    for helper in helpers {
-        succeed(helper?)?;
+/// One that waits for its ids.
+pub(crate) struct Waiting {
+    bubblewrap: Child,
+    info: File,
+    go: File,
+}
+
+impl Waiting {
+    /// Starts it for a command; `prepare` may say where its streams go.
+    pub(crate) fn start(command: &[&str], prepare: impl FnOnce(&mut Command)) -> Result<Self> {
+        // Inherited: both numbers are told to bubblewrap.
+        let (read_info, info) = pipe()?;
+        let (block, go) = pipe()?;
+        let options = [
+            "--unshare-user",
+            "--userns-block-fd",
+            &block.as_raw_fd().to_string(),
+            "--info-fd",
+            &info.as_raw_fd().to_string(),
+        ];
+        let mut bubblewrap = Contender::bubblewrap().with(&options).command(command);
+        prepare(&mut bubblewrap);
+        Ok(Self { bubblewrap: bubblewrap.spawn()?, info: read_info.into(), go: go.into() })
     }
-    File::from(go).write_all(b"g")?;
-    Ok(bubblewrap)
+
+    /// Starts what gives it its ids.
+    pub(crate) fn map(self, first: u32) -> Result<Mapping> {
+        let process = read_process(self.info)?;
+        let [uids, gids] = [("newuidmap", geteuid().as_raw()), ("newgidmap", getegid().as_raw())]
+            .map(|(helper, own)| map(helper, process, own, first));
+        Ok(Mapping { bubblewrap: self.bubblewrap, helpers: [uids?, gids?], go: self.go })
+    }
+}
+
+/// One that is being given its ids.
+pub(crate) struct Mapping {
+    bubblewrap: Child,
+    helpers: [Child; 2],
+    go: File,
+}
+
+impl Mapping {
+    /// Waits until it has them, and lets it go on.
+    pub(crate) fn go(mut self) -> Result<Child> {
+        self.helpers.into_iter().try_for_each(succeed)?;
+        self.go.write_all(b"g")?;
+        Ok(self.bubblewrap)
+    }
 }
 
 /// The process that waits for its maps, as bubblewrap tells it in JSON.
