@@ -184,6 +184,9 @@ while True:
     if caller != Caller::Subordinate {
         let said = said.assert_refused().stderr();
         assert!(said.contains("nobody could be started inside") && said.contains("--pids"), "{said}");
+        let said = home.say(&["exec", &id, "--", "true"]);
+        let said = said.assert_refused().stderr();
+        assert!(said.contains("cannot start 'true'") && said.contains("--pids"), "{said}");
     }
     home.say(&["stop", "--time", "0", &id]).assert_success();
     let _ = filling.finish();

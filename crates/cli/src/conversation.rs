@@ -89,6 +89,7 @@ pub(crate) async fn converse(
     }
     drop((output.sender, error.sender, input.receiver));
     let left = Arc::new(Notify::new());
+    let on_terminal = screen.is_some();
     let keys = screen.as_ref().map(|screen| screen.keys.clone());
     let stdin = tokio::spawn(stdio::pump_stdin(input.sender, keys, Arc::clone(&left)));
     let heard = async { Ok(hear(hearing).await) };
@@ -104,8 +105,8 @@ pub(crate) async fn converse(
             Ok((ended, (), ())) => ended,
             Err(broken) => broken,
         },
-        never = about.watch(screen.is_some()) => match never {},
-        ended = tell(asking, about, signals, screen.clone(), &left) => ended,
+        never = about.watch(on_terminal) => match never {},
+        ended = tell(asking, about, signals, screen, &left) => ended,
     };
     stdin.abort();
     drop(handle);

@@ -18,6 +18,7 @@ const SIGPIPE: u8 = 13;
 pub(crate) const SIGHUP: u8 = 1;
 const ENOENT: i32 = 2;
 const E2BIG: i32 = 7;
+const EAGAIN: i32 = 11;
 const EFBIG: i32 = 27;
 const ENOSPC: i32 = 28;
 
@@ -74,6 +75,10 @@ pub(crate) fn not_started(failed: Failed, program: &OsStr, spec: &SandboxSpec) -
     let program = program.to_string_lossy();
     let cause = io::Error::from_raw_os_error(failed.errno);
     match Step::try_from(failed.step) {
+        // Whether the kernel says so of the fork or of the program depends on who counts them.
+        Ok(_) if failed.errno == EAGAIN => Failure::new(format!("cannot start '{program}'"))
+            .cause(cause)
+            .hint("it may hold as many processes as it may: `agentbox ps` lists them, --pids allows more"),
         Ok(Step::Program) if failed.errno == ENOENT => {
             let failure = Failure::new(format!("'{program}' is not found inside")).code(NOT_FOUND);
             match outside {
