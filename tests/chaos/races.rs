@@ -143,6 +143,23 @@ callers!(those_who_clean_up_at_once_harm_nobody, |caller| {
     place.assert_nothing_left("cleaning up at once");
 });
 
+callers!(a_supervisor_that_is_late_hides_nothing, |caller| {
+    let place = Place::weakened(caller);
+    let armed = Armed::new(&place, How::Wait, Point::SupervisorForked);
+    let words = ["create", "--env", &place.token(), "--name", "box"];
+    let created = place.finish(armed.hold_up(&words), &words);
+    let id = created.stdout().trim().to_owned();
+    let record = place.say(&["audit", "--json", &id]);
+    assert!(record.lines().last().is_some_and(|last| last.contains(r#""kind":"started""#)), "{record}");
+    armed.let_go();
+    kill_keeper(&place, &id);
+    let record = place.say(&["audit", "--json", &id]);
+    assert!(record.lines().last().is_some_and(|last| last.contains(r#""kind":"lost""#)), "{record}");
+    place.say(&["audit", "--verify", &id]);
+    place.say(&["rm", "box"]);
+    place.assert_nothing_left("a supervisor that never began");
+});
+
 callers!(a_sandbox_of_which_nobody_was_told_goes, |caller| {
     const LONGEST: Duration = Duration::from_millis(40);
     let place = Place::shipped(caller);

@@ -59,6 +59,12 @@ impl Writer {
         &self.head
     }
 
+    /// For another writer to go on with, once every record is whole.
+    #[must_use]
+    pub fn into_parts(self) -> (OwnedFd, Head) {
+        (self.descriptor, self.head)
+    }
+
     /// Whether it is time for [`Writer::go_on`]. Records can still be written.
     #[must_use]
     pub const fn is_full(&self) -> bool {

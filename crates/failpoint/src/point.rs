@@ -66,6 +66,8 @@ points! {
     KeeperIdsMapped = "keeper.ids-mapped",
     /// The builder has its blueprint.
     KeeperBlueprintSent = "keeper.blueprint-sent",
+    /// The start is on record.
+    KeeperStartRecorded = "keeper.start-recorded",
     /// The supervisor is forked.
     KeeperSupervisorForked = "keeper.supervisor-forked",
     /// The specification of a sandbox of which nothing is kept is in its runtime directory.
@@ -96,8 +98,6 @@ points! {
     SupervisorForked = "supervisor.forked",
     /// The supervisor's walls stand.
     SupervisorConfined = "supervisor.confined",
-    /// The start is on record.
-    SupervisorStartRecorded = "supervisor.start-recorded",
     /// The first client is served.
     SupervisorServing = "supervisor.serving",
     /// A process is on record, and init has not been asked for it.
@@ -118,10 +118,10 @@ impl Point {
         Self::EngineKeptBegun,
         Self::EngineSpecUnnamed,
         Self::KeeperCgroupsNoted,
+        Self::KeeperStartRecorded,
         Self::KeeperFiled,
         Self::KeeperRunningUnnamed,
         Self::KeeperEndUnnamed,
-        Self::SupervisorStartRecorded,
     ];
 
     /// Whether only those come by who may make cgroups.

@@ -85,8 +85,6 @@ pub struct Bequest {
     pub life: Life,
     /// What is on record of the sandbox goes on from here.
     pub head: audit::Head,
-    /// What is on record first.
-    pub events: Vec<audit::Event>,
     /// Where it is written, at the end only.
     pub audit: OwnedFd,
     /// The socket to its keeper.

@@ -21,7 +21,7 @@ pub(crate) enum KeeperError {
     #[error("cannot watch over the sandbox")]
     Watch(#[source] io::Error),
     #[error("cannot put the sandbox on record")]
-    Audit(#[source] audit::ReadError),
+    Audit(#[source] audit::WriteError),
 }
 
 impl KeeperError {

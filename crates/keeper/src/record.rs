@@ -1,11 +1,14 @@
-//! What is on record of the sandbox, as its keeper sees to it: it opens the log for the supervisor, makes the next part
-//! when one is full, and writes the end where the supervisor could not. It writes only when there is no supervisor.
+//! What is on record of the sandbox, as its keeper sees to it: it puts the start on record before there is a supervisor
+//! that could be killed, makes the next part when one is full, and writes the end where the supervisor could not. It
+//! writes only when there is no supervisor.
 
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
+use std::time::SystemTime;
 
-use audit::{Event, Head, OurProcess, ReadError, Turn};
+use audit::{Event, Head, OurProcess, ReadError, Turn, WriteError, Writer};
+use failpoint::Point;
 use handover::{Answer, KeeperOrder};
 use jail::Plan;
 use policy::{SandboxId, State};
@@ -19,26 +22,22 @@ pub(crate) struct Record {
     id: SandboxId,
 }
 
-/// What a supervisor needs to go on with it.
-#[derive(Debug)]
-pub(crate) struct Begun {
-    pub(crate) log: OwnedFd,
-    pub(crate) head: Head,
-    /// What is on record of this start.
-    pub(crate) events: Vec<Event>,
-}
-
 impl Record {
     pub(crate) fn of(order: &KeeperOrder) -> Self {
         Self { directory: order.audit.clone(), id: order.spec.id.clone() }
     }
 
-    /// Opens the log once nobody else writes it.
-    pub(crate) fn begin(&self, order: &KeeperOrder, plan: &Plan) -> Result<Begun, KeeperError> {
-        let turn = audit::take_turn(&self.directory, &self.id).map_err(KeeperError::Audit)?;
-        let Turn { descriptor: log, head, has_end } = turn;
+    /// Puts the start on record once nobody else writes, for the supervisor to go on.
+    pub(crate) fn begin(&self, order: &KeeperOrder, plan: &Plan) -> Result<(OwnedFd, Head), KeeperError> {
+        self.put_start(order, plan).map_err(KeeperError::Audit)
+    }
+
+    fn put_start(&self, order: &KeeperOrder, plan: &Plan) -> Result<(OwnedFd, Head), WriteError> {
+        let turn = audit::take_turn(&self.directory, &self.id).map_err(WriteError::Log)?;
+        let Turn { descriptor, head, has_end } = turn;
+        let is_new = head.seq == 0;
         // Nobody was left to say that the last keeper was killed, as when the machine lost its power.
-        let lost = (head.seq > 0 && !has_end).then_some(Event::Lost { process: OurProcess::Keeper });
+        let lost = (!is_new && !has_end).then_some(Event::Lost { process: OurProcess::Keeper });
         let spec = &order.spec;
         let created = Event::Created { name: spec.name.clone(), backend: spec.backend };
         let walls = |state| {
@@ -46,9 +45,12 @@ impl Record {
             lines.map(|line| line.wall).collect()
         };
         let started = Event::Started { missing: walls(State::Missing), weaker: walls(State::Weaker) };
-        let is_new = head.seq == 0;
-        let events = lost.into_iter().chain(is_new.then_some(created)).chain([started]).collect();
-        Ok(Begun { log, head, events })
+        let mut writer = Writer::new(descriptor, head)?;
+        for event in lost.into_iter().chain(is_new.then_some(created)).chain([started]) {
+            writer.append(SystemTime::now(), &event)?;
+        }
+        failpoint::attempt(Point::KeeperStartRecorded).map_err(WriteError::NotWritten)?;
+        Ok(writer.into_parts())
     }
 
     /// The next part, if it is due. One that cannot be made now may be later: the supervisor goes on in the last.

@@ -8,6 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use audit::{Event, StopReason};
 use failpoint::Point;
 use handover::{Filed, KeeperOrder, Sockets};
 use jail::{Cgroup, Granted, IdMap, Jailed, Plan, Rooted, Site, Streams, Survey, Weaken};
@@ -150,6 +151,8 @@ impl Sandbox {
                 let error = said.map_or(error, KeeperError::from);
                 jailed.destroy();
                 remove_cgroup(&plan);
+                // Where its start is on record, so is what became of it.
+                let _ = Record::of(order).conclude(&Event::Stopped { reason: StopReason::Failed, code: None });
                 Err(error)
             }
         }

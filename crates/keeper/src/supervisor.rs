@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, pidfd_send_signal, waitpid};
 
 use crate::error::KeeperError;
-use crate::record::{Begun, Record};
+use crate::record::Record;
 
 /// How long the supervisor may take to end by itself.
 const LAST_WORDS: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
@@ -44,7 +44,7 @@ impl Supervisor {
         Sockets { client, ports }: Sockets,
         supervise: Supervise,
     ) -> Result<Self, KeeperError> {
-        let Begun { log, head, events } = Record::of(order).begin(order, plan)?;
+        let (log, head) = Record::of(order).begin(order, plan)?;
         let listener = bind(order.runtime.join("control.sock"))?;
         let publishing = bind(order.runtime.join(PORTS_SOCKET))?;
         let (socket, inner) = UnixStream::pair().map_err(KeeperError::Supervisor)?;
@@ -67,7 +67,6 @@ impl Supervisor {
                     stay,
                     life,
                     head,
-                    events,
                     audit,
                     keeper,
                     channel,

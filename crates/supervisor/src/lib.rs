@@ -109,8 +109,7 @@ async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
     let listener = async_listener(bequest.listener)?;
     let publishing = async_listener(bequest.publishing)?;
 
-    let record = Record::begin(Writer::new(bequest.audit, bequest.head)?, &bequest.events, bequest.stay)?;
-    failpoint::attempt(Point::SupervisorStartRecorded)?;
+    let record = Record::go_on(Writer::new(bequest.audit, bequest.head)?, bequest.stay);
     let house = House::new(init, keeper.clone(), record);
     let renewed = Arc::clone(&house);
     // Beside all else: a question that was dropped halfway would leave its answer to the next one.

@@ -51,13 +51,12 @@ pub(crate) enum RecordError {
 }
 
 impl Record {
-    /// Goes on with a log, and puts the first of this time on record.
-    pub(crate) fn begin(writer: Writer, events: &[Event], stay: Stay) -> Result<Self, WriteError> {
+    /// Goes on with a log in which the start is on record.
+    pub(crate) fn go_on(writer: Writer, stay: Stay) -> Self {
         let state = State { writer, next: None, is_full: false, is_over: false };
         let record = Self { state: Mutex::new(state), stay, filled: Notify::new() };
-        events.iter().try_for_each(|event| record.state().put(event))?;
         record.tell_if_filled(&record.state());
-        Ok(record)
+        record
     }
 
     /// The writer sees to it that a record is whole or not there, so poison is ignored.
