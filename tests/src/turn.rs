@@ -1,8 +1,9 @@
 //! Which tests may run beside each other: most may, those that count what is on the host may not.
 
 use std::io::Write as _;
+use std::panic;
 use std::path::{Path, PathBuf};
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::Caller;
 
@@ -34,8 +35,23 @@ pub fn as_caller(caller: Caller, turn: fn() -> Turn, check: fn(Caller)) {
         let _ = writeln!(std::io::stderr(), "skipped: {caller:?}: run tests/setup.sh as root for its user");
         return;
     }
+    say_failures_at_once();
     let _turn = turn();
     check(caller);
+}
+
+/// Says why a test failed beside its name, too: the test runner says it only when all are over, and whoever keeps a part
+/// of a long output may not have that.
+fn say_failures_at_once() {
+    static BEGUN: Once = Once::new();
+    BEGUN.call_once(|| {
+        let usual = panic::take_hook();
+        panic::set_hook(Box::new(move |failure| {
+            let thread = std::thread::current();
+            let _ = writeln!(std::io::stderr(), "{}: {failure}", thread.name().unwrap_or("a thread"));
+            usual(failure);
+        }));
+    });
 }
 
 /// Whether this is root; else says that a test is left out, and why.
