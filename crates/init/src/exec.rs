@@ -14,7 +14,7 @@ use wire::{
 use crate::dial;
 use crate::plan::Plan;
 use crate::reaper::{Children, Exit};
-use crate::spawner::{Failure, Forked, Spawner};
+use crate::spawner::{Executed, Failure, Spawner};
 use crate::streams::{Streams, feed, forward};
 use crate::vigil::{Patience, Vigil};
 
@@ -101,24 +101,19 @@ async fn run(exec: Exec, channel: Channel, house: Arc<House>) {
     tell(&mut events, Event::Exited(exited)).await;
 }
 
-/// Starts the process, and kills it again where its program or its streams are not to be had.
+/// Starts the process, and kills it again where its streams are not to be had.
 async fn start(exec: &Exec, house: &House, handle: &ChannelHandle) -> Result<Process, Failure> {
     let mut plan = Plan::new(exec).map_err(|errno| Failure { step: Step::Request, errno })?;
     plan.output = handle.take_passed().map_err(|_| Failure { step: Step::Streams, errno: libc::EMFILE })?;
-    let Forked { pid, exit, leaving, ends } = house.spawner.fork(plan).await?;
-    let executed = tokio::select! {
-        executed = leaving.executed() => executed,
-        // It may be stuck on a slow file system, and nobody is left to wait for it.
-        () = handle.closed() => Err(Failure { step: Step::Program, errno: libc::ECANCELED }),
+    let Executed { pid, exit, ends } = tokio::select! {
+        executed = house.spawner.execute(plan) => executed?,
+        () = handle.closed() => return Err(Failure { step: Step::Program, errno: libc::ECANCELED }),
     };
-    let streams = Streams::try_from(ends).map_err(|error| Failure::new(Step::Streams, &error));
-    match executed.and(streams) {
-        Ok(streams) => Ok(Process { pid, exit, streams }),
-        Err(failure) => {
-            house.children.end(pid, libc::SIGKILL);
-            Err(failure)
-        }
-    }
+    let streams = Streams::try_from(ends).map_err(|error| {
+        house.children.end(pid, libc::SIGKILL);
+        Failure::new(Step::Streams, &error)
+    })?;
+    Ok(Process { pid, exit, streams })
 }
 
 /// Tells the client. Where it is gone, the vigil over the process finds that out as well.

@@ -1,12 +1,13 @@
 //! The thread that every process is forked from. It alone is inside the Landlock domain, so that all processes
 //! share one and the rest of init stands outside. It waits for nobody: whether the program could be executed
-//! is told over a pipe that init's main thread reads.
+//! is told over a pipe that init's main thread reads, and nothing wakes that thread before.
 
 mod leaving;
 mod sys;
 
 use std::io;
-use std::os::fd::AsFd;
+use std::mem::ManuallyDrop;
+use std::os::fd::{AsFd, OwnedFd};
 use std::sync::{Arc, mpsc};
 use std::thread;
 
@@ -21,8 +22,6 @@ use crate::plan::Plan;
 use crate::reaper::{Children, Exit};
 use crate::weaken::{Wall, Weaken};
 
-pub(crate) use leaving::Leaving;
-
 /// Enough for the deepest call of the thread.
 const STACK: usize = 128 * 1024;
 
@@ -33,20 +32,44 @@ pub(crate) struct Failure {
     pub(crate) errno: i32,
 }
 
+/// There is no spawner any more.
+const GONE: Failure = Failure { step: Step::Fork, errno: libc::EIO };
+
 impl Failure {
     pub(crate) fn new(step: Step, error: &io::Error) -> Self {
         Self { step, errno: error.raw_os_error().unwrap_or(libc::EIO) }
     }
 }
 
-/// A process that was forked and is on its way to its program.
+/// A process whose program runs.
 #[derive(Debug)]
-pub(crate) struct Forked {
+pub(crate) struct Executed {
     pub(crate) pid: i32,
     pub(crate) exit: oneshot::Receiver<Exit>,
-    pub(crate) leaving: Leaving,
     /// Our ends of its streams.
     pub(crate) ends: Ends,
+}
+
+/// A process that was forked and may still be in what init laid out for it.
+#[derive(Debug)]
+struct Forked {
+    process: Executed,
+    launch: Unfreed,
+}
+
+/// The memory of a process on its way to its program. It is freed by whoever knows that the process has left it, and
+/// by nobody else.
+#[derive(Debug)]
+struct Unfreed(ManuallyDrop<Box<sys::Launch>>);
+
+impl Unfreed {
+    fn new(launch: Box<sys::Launch>) -> Self {
+        Self(ManuallyDrop::new(launch))
+    }
+
+    fn free(self) {
+        drop(ManuallyDrop::into_inner(self.0));
+    }
 }
 
 /// Why there is no spawner.
@@ -92,6 +115,8 @@ struct Mould {
 #[derive(Debug)]
 struct Job {
     plan: Plan,
+    /// Where the process says why it did not become its program; it ends when the process has left init's memory.
+    reporting: OwnedFd,
     answer: oneshot::Sender<Result<Forked, Failure>>,
 }
 
@@ -99,6 +124,7 @@ struct Job {
 #[derive(Debug)]
 pub(crate) struct Spawner {
     jobs: mpsc::Sender<Job>,
+    children: Arc<Children>,
 }
 
 /// A spawner whose thread is on its way into the domain.
@@ -116,6 +142,7 @@ impl Spawner {
         children: Arc<Children>,
     ) -> io::Result<Entering> {
         let (jobs, queue) = mpsc::channel::<Job>();
+        let forking = Arc::clone(&children);
         let (entered, answer) = mpsc::channel();
         thread::Builder::new().name("spawner".into()).stack_size(STACK).spawn(move || {
             // A forked process starts with this mask: no signal can reach it before its handlers are reset.
@@ -129,20 +156,24 @@ impl Spawner {
                 return;
             }
             let mould = Mould { weaken, memory: Memory::of_this_machine() };
-            for Job { plan, answer } in queue {
-                // Whoever asked may be gone; then its end of the streams is closed here.
-                let _ = answer.send(fork(plan, &mould, &children));
+            for Job { plan, reporting, answer } in queue {
+                // Whoever follows the process to its program waits for this, whatever becomes of the others.
+                let _ = answer.send(fork(plan, &reporting, &mould, &forking));
             }
         })?;
-        Ok(Entering { spawner: Self { jobs }, entered: answer })
+        Ok(Entering { spawner: Self { jobs, children }, entered: answer })
     }
 
-    /// Forks a process according to the plan.
-    pub(crate) async fn fork(&self, plan: Plan) -> Result<Forked, Failure> {
-        let gone = Failure { step: Step::Fork, errno: libc::EIO };
+    /// Starts a process according to the plan: until its program runs. One that is no longer waited for is killed.
+    pub(crate) async fn execute(&self, plan: Plan) -> Result<Executed, Failure> {
+        let (report, reporting) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)
+            .map_err(|error| Failure::new(Step::Streams, &error.into()))?;
         let (answer, forked) = oneshot::channel();
-        self.jobs.send(Job { plan, answer }).map_err(|_| gone)?;
-        forked.await.map_err(|_| gone)?
+        self.jobs.send(Job { plan, reporting, answer }).map_err(|_| GONE)?;
+        let (told, executed) = oneshot::channel();
+        // A task of its own, as it is followed for as long as it takes, whoever waits.
+        tokio::spawn(leaving::follow(report, forked, told, Arc::clone(&self.children)));
+        executed.await.map_err(|_| GONE)?
     }
 }
 
@@ -165,14 +196,13 @@ fn forswear(weaken: &Weaken, domain: Option<Domain>) -> Result<(), StartError> {
     Ok(domain.map_or(Ok(()), |domain| domain.enter())?)
 }
 
-fn fork(plan: Plan, mould: &Mould, children: &Children) -> Result<Forked, Failure> {
+fn fork(plan: Plan, reporting: &OwnedFd, mould: &Mould, children: &Children) -> Result<Forked, Failure> {
     let pair = streams_of(&plan).map_err(|error| Failure::new(Step::Streams, &error))?;
-    let (report, reporting) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)
-        .map_err(|error| Failure::new(Step::Streams, &error.into()))?;
-    let mut launch = sys::Launch::new(plan, mould.weaken.clone(), &pair.inside, &reporting);
+    let mut launch = sys::Launch::new(plan, mould.weaken.clone(), &pair.inside, reporting);
     let (pid, exit) =
         children.record(|| launch.fork(mould.memory)).map_err(|error| Failure::new(Step::Fork, &error))?;
-    Ok(Forked { pid, exit, leaving: Leaving::new(report, launch), ends: pair.outside })
+    let process = Executed { pid, exit, ends: pair.outside };
+    Ok(Forked { process, launch: Unfreed::new(launch) })
 }
 
 /// The streams belong to the process's user, so that it can open them again by name (`/dev/stdout`).

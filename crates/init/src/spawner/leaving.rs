@@ -2,40 +2,55 @@
 //! until it has left: whatever becomes of those who wait for it, and however long it takes.
 
 use std::io;
-use std::mem::ManuallyDrop;
 use std::os::fd::OwnedFd;
+use std::pin::pin;
+use std::sync::Arc;
 
 use tokio::io::Interest;
+use tokio::sync::oneshot;
 use wire::Step;
 
-use super::Failure;
-use super::sys::{Launch, REPORT_LENGTH, read_report};
+use super::sys::{REPORT_LENGTH, read_report};
+use super::{Executed, Failure, Forked, GONE};
+use crate::reaper::Children;
 
-/// The memory of a leaving process and the pipe that tells of it: the pipe ends when the memory is no longer
-/// used, after a report where the program does not run.
-#[derive(Debug)]
-pub(crate) struct Leaving {
+/// Follows a process to its program, or to where it says why it does not run it. The report ends when the memory is no
+/// longer used, and the fork has long been told of by then: only one of the two wakes anybody.
+pub(super) async fn follow(
     report: OwnedFd,
-    /// Never freed but by `gone`.
-    launch: ManuallyDrop<Box<Launch>>,
-}
-
-impl Leaving {
-    pub(super) fn new(report: OwnedFd, launch: Box<Launch>) -> Self {
-        Self { report, launch: ManuallyDrop::new(launch) }
-    }
-
-    /// Waits until the program runs, or says why it does not. Dropping this waits no longer, but keeps the memory.
-    pub(crate) async fn executed(self) -> Result<(), Failure> {
-        let gone = Failure { step: Step::Fork, errno: libc::EIO };
-        tokio::spawn(self.gone()).await.unwrap_or(Err(gone))
-    }
-
-    async fn gone(self) -> Result<(), Failure> {
-        let Self { report, launch } = self;
-        let outcome = last_words(report).await.map_err(|error| Failure::new(Step::Fork, &error))?;
-        drop(ManuallyDrop::into_inner(launch));
-        outcome.map_or(Ok(()), Err)
+    forked: oneshot::Receiver<Result<Forked, Failure>>,
+    mut told: oneshot::Sender<Result<Executed, Failure>>,
+    children: Arc<Children>,
+) {
+    let mut words = pin!(last_words(report));
+    let heard = tokio::select! {
+        heard = &mut words => Some(heard),
+        // It may be stuck on a slow file system, and nobody is left to wait for it.
+        () = told.closed() => None,
+    };
+    let Forked { process, launch } = match forked.await.unwrap_or(Err(GONE)) {
+        Ok(forked) => forked,
+        Err(failure) => return drop(told.send(Err(failure))),
+    };
+    let pid = process.pid;
+    let heard = match heard {
+        Some(heard) => heard,
+        None => {
+            children.end(pid, libc::SIGKILL);
+            words.await
+        }
+    };
+    let outcome = match heard {
+        Ok(failure) => {
+            launch.free();
+            failure.map_or(Ok(process), Err)
+        }
+        // Nobody knows whether its memory is still used.
+        Err(error) => Err(Failure::new(Step::Fork, &error)),
+    };
+    let runs = outcome.is_ok();
+    if told.send(outcome).is_err() || !runs {
+        children.end(pid, libc::SIGKILL);
     }
 }
 
