@@ -105,6 +105,8 @@ impl Children {
             // Signals of one kind merge: how many were read says nothing about how many processes ended.
             let mut signal = [0; size_of::<libc::signalfd_siginfo>()];
             if let Ok(Ok(_)) = ready.try_io(|signals| Ok(rustix::io::read(signals, &mut signal)?)) {
+                // That was the one; the next makes it readable anew.
+                ready.clear_ready();
                 self.reap_ended();
             }
         }

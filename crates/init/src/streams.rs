@@ -11,12 +11,12 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::{Buf, Bytes};
-use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+use rustix::io::ioctl_fionbio;
 use rustix::pipe::{fcntl_getpipe_size, fcntl_setpipe_size};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, Interest, ReadBuf};
 use tokio::sync::{mpsc, watch};
-use tokio::time::{Instant, timeout_at};
+use tokio::time::{Instant, timeout, timeout_at};
 use wire::{LaneReceiver, LaneSender, ReadBuffers};
 
 use crate::ends::Ends;
@@ -31,6 +31,10 @@ const BUSY_PIPE: usize = 256 * 1024;
 /// How long the output of an ended process is waited for while something in the background holds it open.
 const LINGER: Duration = Duration::from_millis(50);
 
+/// How long the end of a stream is not told: most are closed by a process that exits, and one word for all of that
+/// wakes everyone once. One that goes on with a closed stream does not wait for it.
+const EXITING: Duration = Duration::from_millis(2);
+
 /// Our end of a stream.
 #[derive(Clone, Debug)]
 pub(crate) struct Stream(Arc<AsyncFd<OwnedFd>>);
@@ -38,7 +42,7 @@ pub(crate) struct Stream(Arc<AsyncFd<OwnedFd>>);
 impl Stream {
     fn new(end: OwnedFd, interest: Interest) -> io::Result<Self> {
         // Only this end: the process's own end blocks, as programs expect.
-        fcntl_setfl(&end, fcntl_getfl(&end)? | OFlags::NONBLOCK)?;
+        ioctl_fionbio(&end, true)?;
         Ok(Self(Arc::new(sys::register(end, interest)?)))
     }
 
@@ -70,10 +74,28 @@ impl AsFd for Stream {
     }
 }
 
-/// Our ends of a process's streams, on the runtime. A terminal is input and output in one.
+/// Our end of a process's input.
+#[derive(Debug)]
+pub(crate) enum Input {
+    /// Not on the runtime before there is something to write: most processes are told nothing, and an end that is
+    /// watched wakes init whenever the process closes its own.
+    Pipe(OwnedFd),
+    Terminal(Stream),
+}
+
+impl Input {
+    fn watched(self) -> io::Result<Stream> {
+        match self {
+            Self::Pipe(end) => Stream::new(end, Interest::WRITABLE),
+            Self::Terminal(stream) => Ok(stream),
+        }
+    }
+}
+
+/// Our ends of a process's streams. A terminal is input and output in one.
 #[derive(Debug)]
 pub(crate) struct Streams {
-    pub(crate) input: Stream,
+    pub(crate) input: Input,
     pub(crate) output: Stream,
     pub(crate) error: Option<Stream>,
 }
@@ -84,13 +106,13 @@ impl TryFrom<Ends> for Streams {
     fn try_from(ends: Ends) -> io::Result<Self> {
         match ends {
             Ends::Pipes { input, output, error } => Ok(Self {
-                input: Stream::new(input, Interest::WRITABLE)?,
+                input: Input::Pipe(input),
                 output: Stream::new(output, Interest::READABLE)?,
                 error: Some(Stream::new(error, Interest::READABLE)?),
             }),
             Ends::Terminal(master) => {
                 let terminal = Stream::new(master, Interest::READABLE | Interest::WRITABLE)?;
-                Ok(Self { input: terminal.clone(), output: terminal, error: None })
+                Ok(Self { input: Input::Terminal(terminal.clone()), output: terminal, error: None })
             }
         }
     }
@@ -141,9 +163,11 @@ impl Reader {
 
 /// Passes the bytes of `lane` to the process until the lane or the process's interest ends. Both drop what they
 /// hold: the process finds the end of its input, and the client's lane does not stall.
-pub(crate) async fn feed(stream: Stream, mut lane: LaneReceiver) {
+pub(crate) async fn feed(input: Input, mut lane: LaneReceiver) {
+    let Ok(Some(mut bytes)) = lane.next().await else { return };
+    let Ok(stream) = input.watched() else { return };
     let mut grown = false;
-    while let Ok(Some(bytes)) = lane.next().await {
+    loop {
         if bytes.len() >= FULL_PIPE && !grown {
             grown = true;
             stream.grow();
@@ -151,6 +175,8 @@ pub(crate) async fn feed(stream: Stream, mut lane: LaneReceiver) {
         if stream.write(bytes).await.is_err() {
             return;
         }
+        let Ok(Some(more)) = lane.next().await else { return };
+        bytes = more;
     }
 }
 
@@ -163,35 +189,52 @@ pub(crate) async fn forward(
     delivering: mpsc::Sender<Infallible>,
 ) {
     let mut reader = Reader::new(stream);
-    deliver(&mut reader, lane, ended).await;
+    let rest = deliver(&mut reader, lane, ended).await;
     drop(delivering);
-    while reader.next().await.is_some() {}
+    if rest == Rest::MayCome {
+        while reader.next().await.is_some() {}
+    }
+}
+
+/// What is to be expected of a stream whose lane has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Rest {
+    None,
+    MayCome,
 }
 
 /// Nothing that the process wrote is lost: what was in the stream when it ended is at most the stream's
 /// capacity, and that much is read however late it is. What others add is taken until LINGER has passed.
-async fn deliver(reader: &mut Reader, lane: LaneSender, mut ended: watch::Receiver<bool>) {
+async fn deliver(reader: &mut Reader, lane: LaneSender, mut ended: watch::Receiver<bool>) -> Rest {
     let mut lane = Some(lane);
     loop {
         tokio::select! {
             biased;
             () = end_of(&mut ended) => break,
-            chunk = reader.next() => {
-                let Some(chunk) = chunk else { return };
-                send(&mut lane, chunk).await;
+            chunk = reader.next() => match chunk {
+                Some(chunk) => send(&mut lane, chunk).await,
+                None => {
+                    let _ = timeout(EXITING, end_of(&mut ended)).await;
+                    return Rest::None;
+                }
             }
         }
     }
     let deadline = Instant::now() + LINGER;
     let mut late = 0;
     // After the deadline this still gives what is there, and only then ends.
-    while let Ok(Some(chunk)) = timeout_at(deadline, reader.next()).await {
+    loop {
+        let chunk = match timeout_at(deadline, reader.next()).await {
+            Ok(Some(chunk)) => chunk,
+            Ok(None) => return Rest::None,
+            Err(_) => return Rest::MayCome,
+        };
         if Instant::now() >= deadline {
             late += chunk.len();
         }
         send(&mut lane, chunk).await;
         if late >= reader.stream.capacity() {
-            return;
+            return Rest::MayCome;
         }
     }
 }
