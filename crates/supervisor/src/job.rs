@@ -8,8 +8,8 @@ use std::time::SystemTime;
 use bytes::Bytes;
 use tokio::sync::{Mutex, Notify, watch};
 use wire::{
-    Ask, Channel, Connection, EXEC_VARIABLE, Event, Exec, ExecEvent, ExecInput, ExecState, Exited, Failed,
-    LaneError, LaneSender, Request, Tell, VERSION,
+    Ask, Channel, ChannelHandle, Connection, EXEC_VARIABLE, Event, Exec, ExecEvent, ExecInput, ExecState,
+    Exited, Failed, LaneError, LaneSender, Request, Tell, VERSION,
 };
 
 use crate::keeper::Keeper;
@@ -85,7 +85,7 @@ struct Inside {
     happening: wire::LaneReceiver,
     output: wire::LaneReceiver,
     error: wire::LaneReceiver,
-    handle: wire::ChannelHandle,
+    handle: ChannelHandle,
 }
 
 impl Job {
@@ -216,8 +216,13 @@ impl Job {
         }
     }
 
-    /// Listens to init until the process is over.
-    pub(crate) async fn listen(&self, Listening { channel }: Listening, keeper: &Keeper, record: &Record) {
+    /// Listens to init until the process is over. Where there still is a channel then, it is given back.
+    pub(crate) async fn listen(
+        &self,
+        Listening { channel }: Listening,
+        keeper: &Keeper,
+        record: &Record,
+    ) -> Option<ChannelHandle> {
         let Inside { mut happening, output, error, handle } = channel;
         let filling = {
             let (kept_output, kept_error) = (Arc::clone(&self.output), Arc::clone(&self.error));
@@ -246,14 +251,13 @@ impl Job {
             Progress::Exited(exited) => Progress::Exited(with_cause(exited, keeper, record).await),
             end => end,
         };
-        if end == Progress::Lost {
-            // Init ends the process with its channel.
-            drop(handle);
-        }
+        // Init ends the process of which it has not told an end with its channel.
+        let handle = Some(handle).filter(|_| end != Progress::Lost);
         // All output first: what follows an end is nothing.
         let _ = filling.await;
         *self.input.lock().await = None;
         self.progress.send_replace(end);
+        handle
     }
 }
 

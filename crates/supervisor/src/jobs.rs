@@ -1,7 +1,7 @@
 //! All processes that were started and are still known. Those that are over are forgotten when there are many, the
 //! oldest first: first what they wrote, then that they were.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use failpoint::Point;
@@ -48,11 +48,43 @@ pub(crate) enum StartError {
 struct Table {
     jobs: BTreeMap<u64, Arc<Job>>,
     next: u64,
+    /// Those that are over, as they ended.
+    over: VecDeque<Arc<Job>>,
+    /// What those hold at most: less, where others needed the room.
+    kept: usize,
 }
 
 impl Table {
     fn has_terminal(&self, name: &str) -> bool {
         self.jobs.values().any(|job| !job.is_over() && job.terminal() == Some(name))
+    }
+
+    /// A job is over, and another one may be forgotten for it.
+    fn settle(&mut self, job: &Arc<Job>) {
+        self.over.push_back(Arc::clone(job));
+        if self.over.len() > KNOWN
+            && let Some(oldest) = self.over.pop_front()
+        {
+            self.jobs.remove(&oldest.number);
+        }
+        self.kept += job.size();
+        if self.kept > KEPT {
+            self.forget();
+        }
+    }
+
+    /// Counts anew, and forgets what the oldest wrote.
+    fn forget(&mut self) {
+        self.kept = 0;
+        let mut held = 0;
+        for job in self.over.iter().rev() {
+            held += job.size();
+            if held > KEPT {
+                job.forget_outputs();
+            } else {
+                self.kept = held;
+            }
+        }
     }
 }
 
@@ -83,9 +115,12 @@ impl Jobs {
         let user = job.terminal().is_none().then(|| self.users.add());
         tokio::spawn(async move {
             let _user = user;
-            followed.listen(listening, &keeper, &jobs.record).await;
+            let handle = followed.listen(listening, &keeper, &jobs.record).await;
             jobs.settle(&followed);
             jobs.going.send_modify(|going| *going -= 1);
+            // Whoever waits hears of it before init hears that its channel is not needed any more.
+            tokio::task::yield_now().await;
+            drop(handle);
         });
         Ok(job)
     }
@@ -119,18 +154,7 @@ impl Jobs {
         if job.last {
             self.last.send_replace(Some(Arc::clone(job)));
         }
-        let mut table = self.table();
-        let over: Vec<u64> = table.jobs.values().filter(|job| job.is_over()).map(|job| job.number).collect();
-        for number in &over[..over.len().saturating_sub(KNOWN)] {
-            table.jobs.remove(number);
-        }
-        let mut kept = 0;
-        for job in table.jobs.values().rev().filter(|job| job.is_over()) {
-            kept += job.size();
-            if kept > KEPT {
-                job.forget_outputs();
-            }
-        }
+        self.table().settle(job);
     }
 
     pub(crate) fn find(&self, number: u64) -> Option<Arc<Job>> {

@@ -39,7 +39,9 @@ impl Shelf {
     /// Takes a stream in.
     pub(crate) fn add(&self, stream: &Arc<Stream>) {
         let mut streams = self.streams();
-        streams.retain(|stream| stream.strong_count() > 0);
+        if streams.len() == streams.capacity() {
+            streams.retain(|stream| stream.strong_count() > 0);
+        }
         streams.push(Arc::downgrade(stream));
     }
 
