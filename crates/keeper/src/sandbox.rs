@@ -152,7 +152,8 @@ impl Sandbox {
                 jailed.destroy();
                 remove_cgroup(&plan);
                 // Where its start is on record, so is what became of it.
-                let _ = Record::of(order).conclude(&Event::Stopped { reason: StopReason::Failed, code: None });
+                let _ =
+                    Record::of(order).conclude(&Event::Stopped { reason: StopReason::Failed, code: None });
                 Err(error)
             }
         }
