@@ -67,6 +67,16 @@ async fn what_was_written_before_the_end_is_read_however_late() {
 }
 
 #[tokio::test]
+async fn the_end_of_an_output_does_not_wait_for_the_process() {
+    let init = Init::start();
+    let (mut channel, _) = init.started(shell("echo all; exec >&-; read word; echo $word >&2")).await;
+    assert_eq!(&everything(&mut channel.output.receiver).await[..], b"all\n");
+    channel.input.sender.send(Bytes::from_static(b"heard\n")).await.unwrap();
+    assert_eq!(&everything(&mut channel.error.receiver).await[..], b"heard\n");
+    assert_eq!(exited(&mut channel.messages.receiver).await, Exited::default());
+}
+
+#[tokio::test]
 async fn a_process_that_does_not_read_its_input_stalls_nobody() {
     let init = Init::start();
     let outcome = init.run_with(shell("exec 0<&-; sleep 0.2; echo done"), noise(5 * MEBIBYTE)).await;
