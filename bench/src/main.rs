@@ -16,6 +16,7 @@ mod leaks;
 mod many;
 mod mapped;
 mod place;
+mod ratio;
 mod remains;
 mod sandbox;
 mod statistics;
@@ -150,7 +151,7 @@ fn measure_as_worker(effort: Effort, parts: Parts<'_>) -> Result<Vec<Line>> {
         lines.extend(copy::measure(&who, effort)?);
     }
     if parts.include("together") {
-        lines.push(together::measure(&who, effort)?);
+        lines.extend(together::measure(&who, effort)?);
     }
     if geteuid().is_root() {
         if parts.include("kernel") {

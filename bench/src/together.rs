@@ -7,13 +7,12 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 
 use crate::contender::Contender;
-use crate::goal::{Bound, Line};
-use crate::statistics::median_milliseconds;
-use crate::{Effort, interrupt};
+use crate::goal::Line;
+use crate::{Effort, interrupt, ratio};
 
 const ROUNDS: usize = 5;
 
-pub(crate) fn measure(who: &str, effort: Effort) -> Result<Line> {
+pub(crate) fn measure(who: &str, effort: Effort) -> Result<Vec<Line>> {
     let mut contenders = vec![Contender::agentbox()?, Contender::bubblewrap()];
     contenders.extend(Contender::bubblewrap_with_ids());
     let mut times = vec![Vec::new(); contenders.len()];
@@ -23,18 +22,8 @@ pub(crate) fn measure(who: &str, effort: Effort) -> Result<Line> {
             std::thread::sleep(Duration::from_millis(500));
         }
     }
-    let medians: Vec<f64> = times.iter().map(|times| median_milliseconds(times)).collect();
-    Ok(Line {
-        what: format!("{} sandboxes at once, all ready, {who} (× bwrap)", effort.together),
-        measured: contenders
-            .iter()
-            .zip(&medians)
-            .map(|(contender, median)| (contender.name.to_owned(), format!("{median:.0} ms")))
-            .collect(),
-        value: Some(medians[0] / medians[1]),
-        goal: Some(Bound::AtMost(1.5)),
-        floor: Some(Bound::AtMost(2.0)),
-    })
+    let what = format!("{} sandboxes at once, all ready, {who}", effort.together);
+    Ok(ratio::lines(&what, &contenders, &times, 0, (1.5, 2.0)))
 }
 
 fn start_all(contender: &Contender, count: usize) -> Result<Duration> {
