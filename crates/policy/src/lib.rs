@@ -1,7 +1,10 @@
-//! Pure values that every other crate speaks in: ids, sizes, paths, mounts, specs and the isolation report.
+//! Pure values that every other crate speaks in: ids, sizes, paths, mounts, specs, the isolation
+//! report, and what may leave a sandbox.
 //!
 //! Nothing here does I/O, runs async code or is unsafe. Text from outside is parsed into one of these types
 //! at the door; afterwards it cannot be wrong.
+
+pub mod network;
 
 mod environment;
 mod id;

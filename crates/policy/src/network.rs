@@ -1,0 +1,21 @@
+//! What may leave a sandbox: names, addresses, rules, services of the host, and the decision.
+
+mod address;
+mod decide;
+mod host;
+mod http;
+mod list;
+mod preset;
+mod range;
+mod rule;
+mod service;
+
+pub use address::Place;
+pub use decide::{Mode, NetworkPolicy, Refusal, Request, Verdict};
+pub use host::{HostError, HostName};
+pub use http::{HttpPath, HttpRule, HttpRuleError, Method, PathRule};
+pub use list::{ListError, parse_allowlist};
+pub use preset::Preset;
+pub use range::{AddressRange, RangeError};
+pub use rule::{Ports, Rule, RuleError, Target};
+pub use service::{HOST_ALIAS, Service, ServiceError};
