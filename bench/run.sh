@@ -27,9 +27,12 @@ if [ -e "$unified/cgroup.controllers" ]; then
   fi
   mkdir "$stage/hugetlb"
 fi
-# Root's sandboxes have one place below /run; there, too, the measurement sees only its own.
+# Root's sandboxes have one place below /run; there, too, the measurement sees only its own. The users' runtime
+# directories are in memory as well, as in every login session.
 install -d -m 700 /run/agentbox /run/agentbox/sandboxes
+install -d -m 755 "$stage/run"
 unshare --mount --propagation private sh -ec '
   mount -t tmpfs -o mode=700 sandboxes /run/agentbox/sandboxes
+  mount -t tmpfs -o mode=755 run "$1/run"
   [ ! -d "$1/hugetlb" ] || mount -t cgroup -o hugetlb hugetlb "$1/hugetlb" || echo "note: hugetlb stays on v2" >&2
   shift; exec "$@"' sh "$stage" "$stage/agentbox-bench" "${@:2}" > target/bench/result.json

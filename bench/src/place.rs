@@ -20,6 +20,8 @@ const PATH: &str = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin
 pub(crate) struct Place {
     caller: Caller,
     directory: PathBuf,
+    /// What a login session gives it, in memory.
+    runtime: PathBuf,
 }
 
 /// Who calls a program, and with which environment.
@@ -63,7 +65,8 @@ impl Place {
             .find(|fields| fields.first() == Some(&user))
             .with_context(|| format!("there is no user '{user}'"))?;
         let (uid, gid) = (fields[2].parse()?, fields[3].parse()?);
-        let directory = directory()?.join(user);
+        let here = directory()?;
+        let (directory, runtime) = (here.join(user), here.join("run").join(user));
         let path = |name: &str| directory.join(name).display().to_string();
         let environment = vec![
             ("AGENTBOX_HOME", path("state")),
@@ -71,14 +74,15 @@ impl Place {
             ("PATH", PATH.to_owned()),
             ("TMPDIR", path("files")),
             ("USER", user.to_owned()),
-            ("XDG_RUNTIME_DIR", path("run")),
+            ("XDG_RUNTIME_DIR", runtime.display().to_string()),
         ];
-        for path in [directory.clone(), directory.join("files"), directory.join("run")] {
+        fs::create_dir_all(here.join("run"))?;
+        for path in [directory.clone(), directory.join("files"), runtime.clone()] {
             DirBuilder::new().mode(0o700).create(&path)?;
             chown(&path, Some(uid), Some(gid))?;
         }
         let caller = Caller { user: (uid != 0).then_some((uid, gid)), environment: Some(environment) };
-        Ok(Self { caller, directory })
+        Ok(Self { caller, directory, runtime })
     }
 
     pub(crate) fn caller(&self) -> &Caller {
@@ -98,6 +102,7 @@ impl Place {
             // Not in our own process group: who presses Ctrl-C twice must not keep it from its work.
             self.caller.agentbox(&["rm", "--force"])?.args(ids).process_group(0).output()?;
         }
+        fs::remove_dir_all(&self.runtime)?;
         Ok(fs::remove_dir_all(&self.directory)?)
     }
 }
