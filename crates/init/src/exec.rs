@@ -106,6 +106,8 @@ async fn start(exec: &Exec, house: &House, handle: &ChannelHandle) -> Result<Pro
     let mut plan = Plan::new(exec).map_err(|errno| Failure { step: Step::Request, errno })?;
     plan.output = handle.take_passed().map_err(|_| Failure { step: Step::Streams, errno: libc::EMFILE })?;
     let Executed { pid, exit, ends } = tokio::select! {
+        // One that runs by now is followed, and ended with its client: only one that is not taken is killed for us.
+        biased;
         executed = house.spawner.execute(plan) => executed?,
         () = handle.closed() => return Err(Failure { step: Step::Program, errno: libc::ECANCELED }),
     };

@@ -102,11 +102,14 @@ impl Children {
     /// Reaps whatever ends, for ever. `signals` is readable when SIGCHLD came.
     pub(crate) async fn reap(self: Arc<Self>, signals: AsyncFd<OwnedFd>) {
         while let Ok(mut ready) = signals.readable().await {
-            // Signals of one kind merge: how many were read says nothing about how many processes ended.
-            let mut signal = [0; size_of::<libc::signalfd_siginfo>()];
-            if let Ok(Ok(_)) = ready.try_io(|signals| Ok(rustix::io::read(signals, &mut signal)?)) {
-                // That was the one; the next makes it readable anew.
-                ready.clear_ready();
+            // Signals of one kind merge: how many were read says nothing about how many processes ended. Two can wait, one
+            // for the process and one that somebody sent to this thread.
+            let mut waiting = [0; 2 * size_of::<libc::signalfd_siginfo>()];
+            if let Ok(Ok(count)) = ready.try_io(|signals| Ok(rustix::io::read(signals, &mut waiting)?)) {
+                if count < waiting.len() {
+                    // That was all; the next makes it readable anew.
+                    ready.clear_ready();
+                }
                 self.reap_ended();
             }
         }

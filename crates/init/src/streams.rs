@@ -188,24 +188,17 @@ pub(crate) async fn forward(
     ended: watch::Receiver<bool>,
     delivering: mpsc::Sender<Infallible>,
 ) {
-    let mut reader = Reader::new(stream);
-    let rest = deliver(&mut reader, lane, ended).await;
+    let rest = deliver(Reader::new(stream), lane, ended).await;
     drop(delivering);
-    if rest == Rest::MayCome {
+    if let Some(mut reader) = rest {
         while reader.next().await.is_some() {}
     }
 }
 
-/// What is to be expected of a stream whose lane has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Rest {
-    None,
-    MayCome,
-}
-
 /// Nothing that the process wrote is lost: what was in the stream when it ended is at most the stream's
-/// capacity, and that much is read however late it is. What others add is taken until LINGER has passed.
-async fn deliver(reader: &mut Reader, lane: LaneSender, mut ended: watch::Receiver<bool>) -> Rest {
+/// capacity, and that much is read however late it is. What others add is taken until LINGER has passed; the reader is
+/// given back where they may add more.
+async fn deliver(mut reader: Reader, lane: LaneSender, mut ended: watch::Receiver<bool>) -> Option<Reader> {
     let mut lane = Some(lane);
     loop {
         tokio::select! {
@@ -214,8 +207,10 @@ async fn deliver(reader: &mut Reader, lane: LaneSender, mut ended: watch::Receiv
             chunk = reader.next() => match chunk {
                 Some(chunk) => send(&mut lane, chunk).await,
                 None => {
+                    // While the kernel takes the process apart.
+                    drop(reader);
                     let _ = timeout(EXITING, end_of(&mut ended)).await;
-                    return Rest::None;
+                    return None;
                 }
             }
         }
@@ -226,15 +221,15 @@ async fn deliver(reader: &mut Reader, lane: LaneSender, mut ended: watch::Receiv
     loop {
         let chunk = match timeout_at(deadline, reader.next()).await {
             Ok(Some(chunk)) => chunk,
-            Ok(None) => return Rest::None,
-            Err(_) => return Rest::MayCome,
+            Ok(None) => return None,
+            Err(_) => return Some(reader),
         };
         if Instant::now() >= deadline {
             late += chunk.len();
         }
         send(&mut lane, chunk).await;
         if late >= reader.stream.capacity() {
-            return Rest::MayCome;
+            return Some(reader);
         }
     }
 }

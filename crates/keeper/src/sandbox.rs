@@ -126,9 +126,8 @@ impl Sandbox {
             failpoint::pass(Point::KeeperBlueprintSent);
             Ok(root)
         });
+        let record = Record::of(order);
         let started = started.map_err(KeeperError::from).and_then(|root| {
-            let supervisor = Supervisor::start(order, &plan, channel, sockets, supervise)?;
-            failpoint::pass(Point::KeeperSupervisorForked);
             if order.kept.is_none() {
                 // For other commands while it runs.
                 let filed = Filed { init: Some(jailed.pid()), ..Filed::new(order.spec.clone()) };
@@ -136,11 +135,18 @@ impl Sandbox {
                 let filed = filed.and_then(|()| failpoint::attempt(Point::KeeperFiled));
                 filed.map_err(|source| KeeperError::File { path: order.runtime.clone(), source })?;
             }
-            Ok((root, supervisor))
+            let begun = record.begin(order, &plan)?;
+            let supervisor = Supervisor::start(order, &plan, begun, channel, sockets, supervise);
+            if supervisor.is_err() {
+                // Its start is on record, and so is what became of it.
+                let _ = record.conclude(&Event::Stopped { reason: StopReason::Failed, code: None });
+            }
+            failpoint::pass(Point::KeeperSupervisorForked);
+            Ok((root, supervisor?))
         });
         match started {
             Ok((root, supervisor)) => {
-                let (record, kept) = (Record::of(order), order.kept.clone());
+                let kept = order.kept.clone();
                 let lifetime = order.spec.life.lifetime.map(Timeout::duration);
                 let (runtime, disk) = (order.runtime.clone(), order.spec.limits.disk.as_bytes());
                 Ok(Self { plan, root, jailed, supervisor, record, kept, runtime, disk, lifetime })
@@ -151,9 +157,6 @@ impl Sandbox {
                 let error = said.map_or(error, KeeperError::from);
                 jailed.destroy();
                 remove_cgroup(&plan);
-                // Where its start is on record, so is what became of it.
-                let _ =
-                    Record::of(order).conclude(&Event::Stopped { reason: StopReason::Failed, code: None });
                 Err(error)
             }
         }

@@ -7,13 +7,13 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use audit::Head;
 use handover::{Answer, Bequest, KeeperOrder, OfferedPort, PORTS_SOCKET, Plea, Sockets};
 use jail::{Forked, Plan};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, Signal, WaitOptions, pidfd_send_signal, waitpid};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions, pidfd_send_signal, waitid, waitpid};
 
 use crate::error::KeeperError;
-use crate::record::Record;
 
 /// How long the supervisor may take to end by itself.
 const LAST_WORDS: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
@@ -40,11 +40,11 @@ impl Supervisor {
     pub(crate) fn start(
         order: &KeeperOrder,
         plan: &Plan,
+        (log, head): (OwnedFd, Head),
         channel: UnixStream,
         Sockets { client, ports }: Sockets,
         supervise: Supervise,
     ) -> Result<Self, KeeperError> {
-        let (log, head) = Record::of(order).begin(order, plan)?;
         let listener = bind(order.runtime.join("control.sock"))?;
         let publishing = bind(order.runtime.join(PORTS_SOCKET))?;
         let (socket, inner) = UnixStream::pair().map_err(KeeperError::Supervisor)?;
@@ -90,7 +90,9 @@ impl Supervisor {
 
     /// Why it could not do its work, if that is why it has ended.
     pub(crate) fn failure(&self) -> Option<io::Error> {
-        let (_, status) = waitpid(Some(self.pid), WaitOptions::NOHANG).ok()??;
+        // Its status stays: how it ended is asked once more.
+        let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+        let status = waitid(WaitId::PidFd(self.pidfd()), options).ok()??;
         status.exit_status().filter(|errno| *errno != 0).map(io::Error::from_raw_os_error)
     }
 

@@ -10,12 +10,12 @@ mod range;
 mod rule;
 mod service;
 
-pub use address::Place;
+pub use address::{Place, carried};
 pub use decide::{Mode, NetworkPolicy, Refusal, Request, Verdict};
 pub use host::{HostError, HostName};
 pub use http::{HttpPath, HttpRule, HttpRuleError, Method, PathRule};
 pub use list::{ListError, parse_allowlist};
 pub use preset::Preset;
 pub use range::{AddressRange, RangeError};
-pub use rule::{Ports, Rule, RuleError, Target};
+pub use rule::{HostRule, Ports, Rule, RuleError, Target};
 pub use service::{HOST_ALIAS, Service, ServiceError};

@@ -81,9 +81,9 @@ impl Table {
             held += job.size();
             if held > KEPT {
                 job.forget_outputs();
-            } else {
-                self.kept = held;
             }
+            // What somebody still reads stays, and is counted.
+            self.kept += job.size();
         }
     }
 }

@@ -138,6 +138,8 @@ async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
     let expired = after(bequest.life.lifetime, tokio::time::sleep);
     let idle = after(bequest.life.idle_timeout, |limit| house.users.none_for(limit, &house.jobs));
     tokio::select! {
+        // Without a keeper there is nothing more to say, whatever else has ended with it.
+        biased;
         () = keeper.gone() => {}
         _ = house.init.closed() => {
             house.ports.close().await;

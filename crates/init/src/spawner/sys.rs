@@ -87,12 +87,12 @@ impl Launch {
         }
     }
 
-    /// Everything between the fork and the program, in an order that matters: a session before the terminal,
-    /// descriptors before anything that could block, capabilities while it still has the one to drop them with,
-    /// the working directory as the user that will be in it.
+    /// Everything between the fork and the program, in an order that matters: descriptors first, as it may hold the
+    /// report of one that is forked next, and before anything that could block; a session before the terminal;
+    /// capabilities while it still has the one to drop them with; the working directory as the user that will be in it.
     fn become_program(&self) -> Result<Infallible, Failure> {
-        call(Sysno::setsid, [0; 5]).map_err(at(Step::Fork))?;
         self.take_descriptors().map_err(at(Step::Streams))?;
+        call(Sysno::setsid, [0; 5]).map_err(at(Step::Fork))?;
         if self.terminal {
             call(Sysno::ioctl, [0, libc::TIOCSCTTY as usize, 0, 0, 0]).map_err(at(Step::Streams))?;
         }

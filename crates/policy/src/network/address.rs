@@ -21,17 +21,33 @@ pub enum Place {
     Nowhere,
 }
 
-/// Addresses of the services that give a cloud's machine its credentials, outside of the link-local range.
-const METADATA: [IpAddr; 3] = [
+/// The services that give a cloud's machine its credentials, outside of the link-local ranges.
+const METADATA: [IpAddr; 4] = [
     IpAddr::V4(Ipv4Addr::new(100, 100, 100, 200)),
+    IpAddr::V4(Ipv4Addr::new(168, 63, 129, 16)),
     IpAddr::V4(Ipv4Addr::new(192, 0, 0, 192)),
-    IpAddr::V6(Ipv6Addr::new(0xfd00, 0xec2, 0, 0, 0, 0, 0, 0x254)),
+    IpAddr::V6(Ipv6Addr::new(0xfd20, 0xce, 0, 0, 0, 0, 0, 0x254)),
 ];
+
+/// The address that is meant: one of IPv4 that came in one of IPv6, as a mapped one or by the well-known prefix of
+/// translators, is what it carries.
+#[must_use]
+pub fn carried(address: IpAddr) -> IpAddr {
+    let IpAddr::V6(outer) = address else { return address };
+    match outer.segments() {
+        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
+            let [[a, b], [c, d]] = [high.to_be_bytes(), low.to_be_bytes()];
+            Ipv4Addr::new(a, b, c, d).into()
+        }
+        _ => address.to_canonical(),
+    }
+}
 
 impl Place {
     /// Where `address` leads.
     #[must_use]
     pub fn of(address: IpAddr) -> Self {
+        let address = carried(address);
         if METADATA.contains(&address) {
             return Self::LinkLocal;
         }
@@ -56,22 +72,15 @@ fn of_v4(address: Ipv4Addr) -> Place {
 }
 
 fn of_v6(address: Ipv6Addr) -> Place {
-    if let Some(inner) = address.to_ipv4_mapped() {
-        return Place::of(inner.into());
-    }
-    let segments = address.segments();
-    match segments {
+    match address.segments() {
         [0, 0, 0, 0, 0, 0, 0, 1] => Place::Loopback,
-        // The well-known prefix of translators: whoever is meant stands at the end.
-        [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {
-            let [[a, b], [c, d]] = [high.to_be_bytes(), low.to_be_bytes()];
-            Place::of(Ipv4Addr::new(a, b, c, d).into())
-        }
-        [0xfe80..=0xfebf, ..] => Place::LinkLocal,
+        // All that one cloud has of it.
+        [0xfe80..=0xfebf, ..] | [0xfd00, 0xec2, ..] => Place::LinkLocal,
         // Site-local, which nobody should use, and the unique local ones.
         [0xfec0..=0xfeff, ..] | [0xfc00..=0xfdff, ..] => Place::Private,
-        // Tunnels: Teredo and 6to4 carry addresses that somebody else translates.
-        [0x2001, 0, ..] | [0x2002, ..] => Place::Nowhere,
+        // For protocols and measurements, tunnels among them, whose addresses somebody else translates; for relays from
+        // IPv4; for pages of books.
+        [0x2001, 0..=0x1ff, ..] | [0x2002, ..] | [0x3fff, 0..=0xfff, ..] => Place::Nowhere,
         [0x2000..=0x3fff, ..] => Place::Public,
         // What is not given out to anybody.
         _ => Place::Nowhere,
@@ -120,6 +129,7 @@ mod tests {
                 Place::Nowhere,
                 &["::", "ff02::1", "2002:a00:1::", "2001::1", "::1.2.3.4", "64:ff9b:1::1", "4000::1"],
             ),
+            (Place::Nowhere, &["2001:2::1", "2001:10::1", "2001:20::1", "3fff::1"]),
         ] {
             for address in addresses {
                 assert_eq!(Place::of(address.parse().unwrap()), place, "{address}");

@@ -6,7 +6,7 @@ use std::num::NonZeroU16;
 
 use serde::{Deserialize, Serialize};
 
-use super::{HOST_ALIAS, HostName, HttpPath, Method, Place, Rule, Service, Target};
+use super::{HOST_ALIAS, HostName, HostRule, HttpPath, Method, Place, Rule, Service, Target, carried};
 
 /// Which way out there is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -33,9 +33,9 @@ pub struct NetworkPolicy {
     /// What may not, whatever allows it.
     #[serde(default)]
     pub deny: Vec<Target>,
-    /// What may be reached although it is in a private network.
+    /// What may be reached, also where it is in a private network.
     #[serde(default)]
-    pub private: Vec<Rule>,
+    pub private: Vec<HostRule>,
     /// Services of the host.
     #[serde(default)]
     pub services: Vec<Service>,
@@ -61,6 +61,8 @@ pub enum Request<'a> {
 pub enum Verdict<'a> {
     /// It may, by this rule.
     Rule(&'a Rule),
+    /// It may, by this rule about one name, also where that is in a private network.
+    Private(&'a HostRule),
     /// It may, as everything public may.
     Public,
     /// It is led to this service.
@@ -124,7 +126,7 @@ impl NetworkPolicy {
         if let Some(service) = self.services.iter().find(|service| service.has_name(name, service.inside)) {
             return Verdict::Service(service);
         }
-        self.by_rule(|rule| rule.target.has_name(name), Refusal::NotInAllowlist)
+        self.by_name(|rule| rule.target.has_name(name), |host| host.name == *name, Refusal::NotInAllowlist)
     }
 
     fn connect(&self, name: &HostName, port: NonZeroU16) -> Verdict<'_> {
@@ -135,53 +137,63 @@ impl NetworkPolicy {
                 service.map_or(Verdict::Refused(Refusal::PortNotAllowed), Verdict::Service)
             }
             Verdict::Refused(refusal) => Verdict::Refused(refusal),
-            Verdict::Rule(_) | Verdict::Public => {
-                let names = |rule: &Rule| rule.target.has_name(name) && rule.ports.contain(port);
-                self.by_rule(names, Refusal::PortNotAllowed)
-            }
+            Verdict::Rule(_) | Verdict::Private(_) | Verdict::Public => self.by_name(
+                |rule| rule.target.has_name(name) && rule.ports.contain(port),
+                |host| host.has(name, port),
+                Refusal::PortNotAllowed,
+            ),
         }
     }
 
-    /// The first rule that names it; or the refusal, where not everything public may be reached. A rule that says nothing
-    /// of HTTP goes before one that does.
-    fn by_rule(&self, names: impl Fn(&Rule) -> bool, refusal: Refusal) -> Verdict<'_> {
-        let named = || self.allow.iter().chain(&self.private).filter(|rule| names(rule));
-        let rule = named().find(|rule| rule.http.is_none()).or_else(|| named().next());
-        match (rule, self.mode) {
-            (Some(rule), _) => Verdict::Rule(rule),
-            (None, Mode::Full) => Verdict::Public,
-            (None, Mode::None | Mode::Allowlist) => Verdict::Refused(refusal),
-        }
+    /// The first that names it; or the refusal, where not everything public may be reached. A rule that says nothing of
+    /// HTTP goes before one that does.
+    fn by_name(
+        &self,
+        names: impl Fn(&Rule) -> bool,
+        is_private: impl Fn(&HostRule) -> bool,
+        refusal: Refusal,
+    ) -> Verdict<'_> {
+        let named = || self.allow.iter().filter(|rule| names(rule));
+        let rule = named().find(|rule| rule.http.is_none()).map(Verdict::Rule);
+        let rule = rule.or_else(|| self.private.iter().find(|host| is_private(host)).map(Verdict::Private));
+        let rule = rule.or_else(|| named().next().map(Verdict::Rule));
+        rule.unwrap_or(match self.mode {
+            Mode::Full => Verdict::Public,
+            Mode::None | Mode::Allowlist => Verdict::Refused(refusal),
+        })
     }
 
     fn raw(&self, address: IpAddr, port: NonZeroU16) -> Verdict<'_> {
-        let address = address.to_canonical();
+        let address = carried(address);
+        if self.deny.iter().any(|target| target.has_address(address)) {
+            return Verdict::Refused(Refusal::Denied);
+        }
         if address == HOST_ALIAS {
             let service = self.services.iter().find(|service| service.inside == port);
             return service.map_or(Verdict::Refused(Refusal::PortNotAllowed), Verdict::Service);
         }
-        if self.deny.iter().any(|target| target.has_address(address)) {
-            return Verdict::Refused(Refusal::Denied);
-        }
-        let is_named = self.allow.iter().any(|rule| rule.target.has_address(address));
-        let refusal = if is_named { Refusal::PortNotAllowed } else { Refusal::NotInAllowlist };
-        let verdict =
-            self.by_rule(|rule| rule.target.has_address(address) && rule.ports.contain(port), refusal);
-        match (Place::of(address), verdict) {
-            (_, Verdict::Refused(refusal)) => Verdict::Refused(refusal),
-            (Place::Public, verdict) => verdict,
-            // Named for what it is: a range that also has public addresses means those.
-            (Place::Private, Verdict::Rule(rule)) if is_private(rule) => verdict,
-            (place, _) => Verdict::Refused(Refusal::of(place)),
+        let place = Place::of(address);
+        // A private network is named for what it is: a range that also has public addresses means those.
+        let means = |rule: &&Rule| match place {
+            Place::Private => is_private(rule),
+            _ => true,
+        };
+        let named = || self.allow.iter().filter(|rule| rule.target.has_address(address)).filter(means);
+        let rule = named().find(|rule| rule.ports.contain(port));
+        match (place, rule, self.mode) {
+            (Place::Public | Place::Private, Some(rule), _) => Verdict::Rule(rule),
+            (Place::Public, None, Mode::Full) => Verdict::Public,
+            (Place::Public | Place::Private, None, _) if named().next().is_some() => {
+                Verdict::Refused(Refusal::PortNotAllowed)
+            }
+            (Place::Public, None, _) => Verdict::Refused(Refusal::NotInAllowlist),
+            (place, ..) => Verdict::Refused(Refusal::of(place)),
         }
     }
 
     fn http(&self, name: &HostName, port: NonZeroU16, method: &Method, path: &HttpPath) -> Verdict<'_> {
         let verdict = self.connect(name, port);
-        let Verdict::Rule(rule) = verdict else { return verdict };
-        if rule.http.is_none() {
-            return verdict;
-        }
+        let Verdict::Rule(Rule { http: Some(_), .. }) = verdict else { return verdict };
         let asked = self.allow.iter().find(|rule| {
             let allows = rule.http.as_ref().is_some_and(|http| http.allows(method, path));
             allows && rule.target.has_name(name) && rule.ports.contain(port)
@@ -194,14 +206,13 @@ impl NetworkPolicy {
         if !verdict.is_allowed() || matches!(verdict, Verdict::Service(_)) {
             return verdict;
         }
-        let address = address.to_canonical();
         if self.deny.iter().any(|target| target.has_address(address)) {
             return Verdict::Refused(Refusal::Denied);
         }
-        let private = self.private.iter().find(|rule| rule.target.has_name(name) && rule.ports.contain(port));
+        let private = self.private.iter().find(|host| host.has(name, port));
         match (Place::of(address), private) {
             (Place::Public, _) => verdict,
-            (Place::Private, Some(rule)) => Verdict::Rule(rule),
+            (Place::Private, Some(host)) => Verdict::Private(host),
             (place, _) => Verdict::Refused(Refusal::of(place)),
         }
     }

@@ -80,6 +80,10 @@ impl FromStr for PathRule {
 
     fn from_str(text: &str) -> Result<Self, HttpRuleError> {
         let star = || HttpRuleError::Star(text.escape_debug().to_string());
+        // What is asked of a path is not looked at, so that a rule cannot be about it.
+        if text.contains('?') {
+            return Err(HttpRuleError::Path(text.escape_debug().to_string()));
+        }
         match text.strip_suffix('*') {
             Some(start) if !start.ends_with('/') || start.contains('*') => Err(star()),
             Some(start) => Ok(Self::Below(start.parse()?)),
@@ -105,16 +109,19 @@ fn canonical(text: &str) -> Option<String> {
         return None;
     }
     let mut spelled = String::with_capacity(path.len());
+    let mut meant = Vec::with_capacity(path.len());
     let mut bytes = path.bytes();
     while let Some(byte) = bytes.next() {
         let (byte, was_escaped) = match byte {
             b'%' => (hexadecimal(bytes.next()?)? << 4 | hexadecimal(bytes.next()?)?, true),
             byte => (byte, false),
         };
+        meant.push(byte);
         match byte {
             b'/' if !was_escaped => spelled.push('/'),
-            // Both are separators to somebody, and what is below a space or no ASCII is nothing to show.
-            b'/' | b'\\' | 0..=0x1f | 0x7f => return None,
+            // Separators to somebody, or the beginning of another escape.
+            b'/' | b'\\' | b'%' | 0..=0x1f | 0x7f => return None,
+            b';' if was_escaped => return None,
             b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => spelled.push(byte.into()),
             b'!' | b'$' | b'&' | b'\'' | b'(' | b')' | b'+' | b',' | b';' | b'=' | b':' | b'@' | b'*'
                 if !was_escaped =>
@@ -125,6 +132,8 @@ fn canonical(text: &str) -> Option<String> {
             _ => return None,
         }
     }
+    // A letter that is longer than it has to be is another one to whoever does not look.
+    std::str::from_utf8(&meant).ok()?;
     // What stands behind a semicolon is a parameter to some, so that `..;` is a step up.
     let is_step = |part: &str| matches!(part.split(';').next(), Some("." | ".."));
     let mut parts = spelled.split('/').skip(1).peekable();
@@ -214,6 +223,10 @@ mod tests {
             "/a#b",
             "/%7f",
             "/\u{7f}",
+            "/a/%252e%252e/b",
+            "/a/..%3B/b",
+            "/%c0%ae%c0%ae/",
+            "/%ff",
         ] {
             assert_eq!(canonical(text), None, "{text:?}");
         }
@@ -228,7 +241,7 @@ mod tests {
         assert!(!allows("GET", "/simple"));
         assert!(!allows("GET", "/simplex"));
         assert!(!allows("POST", "/simple/requests/"));
-        for text in ["/a*", "/*/b", "/**", "*"] {
+        for text in ["/a*", "/*/b", "/**", "*", "/x?a=/*", "/x?a", "/?*"] {
             assert!(text.parse::<PathRule>().is_err(), "{text}");
         }
         for text in ["", "get", "G T", "GET\r\n"] {

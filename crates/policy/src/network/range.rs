@@ -4,7 +4,7 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
-use super::Place;
+use super::{Place, carried};
 
 /// All addresses that begin alike: `ADDRESS[/BITS]`, one of IPv6 in brackets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +25,9 @@ pub enum RangeError {
     /// An address in the middle.
     #[error("'{0}' is not where such a range begins; write {1}")]
     Middle(String, AddressRange),
+    /// Another spelling of addresses of IPv4.
+    #[error("'{0}' means addresses of IPv4; write those")]
+    Carried(String),
     /// Addresses that nobody is reached at from inside, whatever a rule says.
     #[error("'{0}' never leads out of a sandbox; a service of this machine is named by --service")]
     Never(String),
@@ -58,10 +61,10 @@ impl AddressRange {
         }
     }
 
-    /// Whether this address is one of them. An address of IPv4 that came in one of IPv6 is what it is.
+    /// Whether this address, or the one that it carries, is one of them.
     #[must_use]
     pub fn contains(self, address: IpAddr) -> bool {
-        let address = address.to_canonical();
+        let address = carried(address);
         address.is_ipv4() == self.first.is_ipv4() && Self::of(address, self.bits) == self
     }
 
@@ -98,6 +101,9 @@ impl FromStr for AddressRange {
         let range = Self::of(address, bits);
         if range.first != address {
             return Err(RangeError::Middle(shown(), range));
+        }
+        if carried(address) != address && bits >= 96 {
+            return Err(RangeError::Carried(shown()));
         }
         match range.place() {
             Some(Place::Loopback | Place::LinkLocal | Place::Nowhere) if bits > 0 => {
@@ -168,6 +174,9 @@ mod tests {
             "224.0.0.0/4",
             "[::ffff:127.0.0.1]",
             "100.100.100.200",
+            "[::ffff:1.1.1.1]",
+            "[::ffff:0:0]/96",
+            "[64:ff9b::]/96",
         ] {
             assert!(text.parse::<AddressRange>().is_err(), "{text:?}");
         }
@@ -178,6 +187,7 @@ mod tests {
         let range: AddressRange = "203.0.113.0/24".parse().unwrap();
         assert!(range.contains("203.0.113.255".parse().unwrap()));
         assert!(range.contains("::ffff:203.0.113.5".parse().unwrap()));
+        assert!(range.contains("64:ff9b::cb00:7105".parse().unwrap()));
         assert!(!range.contains("203.0.114.0".parse().unwrap()));
         assert!(!range.contains("2001:db8::1".parse().unwrap()));
         let all: AddressRange = "[::]/0".parse().unwrap();
@@ -188,7 +198,7 @@ mod tests {
     proptest! {
         #[test]
         fn a_range_has_its_ends(address in any::<IpAddr>(), bits in 0u8..=32) {
-            let range = AddressRange::of(address.to_canonical(), bits);
+            let range = AddressRange::of(carried(address), bits);
             prop_assert!(range.contains(address));
             prop_assert!(range.contains(range.first) && range.contains(range.last()));
             if let Ok(read) = range.to_string().parse::<AddressRange>() {

@@ -51,6 +51,24 @@ pub struct Rule {
     pub http: Option<HttpRule>,
 }
 
+/// One name and its ports, of whom more is allowed than of others: `HOST[:PORT]`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub struct HostRule {
+    /// The name.
+    pub name: HostName,
+    /// On which ports.
+    pub ports: Ports,
+}
+
+impl HostRule {
+    /// Whether it means this.
+    #[must_use]
+    pub fn has(&self, name: &HostName, port: NonZeroU16) -> bool {
+        self.name == *name && self.ports.contain(port)
+    }
+}
+
 /// Why a text is no rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RuleError {
@@ -78,6 +96,9 @@ pub enum RuleError {
     /// Words in a row.
     #[error("'{0}' is more than one rule")]
     Words(String),
+    /// More than one name, or none.
+    #[error("'{0}' is not one name")]
+    NotOneName(String),
     /// Only a name is asked for by HTTP.
     #[error("'{0}' is about HTTP, and names no host")]
     Nameless(String),
@@ -170,6 +191,17 @@ impl FromStr for Rule {
     }
 }
 
+impl FromStr for HostRule {
+    type Err = RuleError;
+
+    fn from_str(text: &str) -> Result<Self, RuleError> {
+        match text.parse()? {
+            Rule { target: Target::Name(name), ports, http: None } => Ok(Self { name, ports }),
+            _ => Err(RuleError::NotOneName(text.escape_debug().to_string())),
+        }
+    }
+}
+
 /// A host and what is behind its last colon. The colons of an address of IPv6 stand in brackets.
 fn split_port(text: &str) -> Result<(&str, Option<Ports>), RuleError> {
     let Some((host, port)) = text.rsplit_once(':').filter(|(_, port)| !port.contains(']')) else {
@@ -198,6 +230,26 @@ impl TryFrom<String> for Rule {
 impl From<Rule> for String {
     fn from(rule: Rule) -> Self {
         rule.to_string()
+    }
+}
+
+impl TryFrom<String> for HostRule {
+    type Error = RuleError;
+
+    fn try_from(text: String) -> Result<Self, RuleError> {
+        text.parse()
+    }
+}
+
+impl From<HostRule> for String {
+    fn from(rule: HostRule) -> Self {
+        rule.to_string()
+    }
+}
+
+impl fmt::Display for HostRule {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}{}", self.name, self.ports)
     }
 }
 
@@ -309,6 +361,14 @@ mod tests {
             "http://a/*/b",
         ] {
             assert!(text.parse::<Rule>().is_err(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn one_name_is_one_name() {
+        assert_eq!("Mirror.example:8080".parse::<HostRule>().unwrap().to_string(), "mirror.example:8080");
+        for text in ["*.example.com", "203.0.113.7", "http://a.example/", "GET http://a.example/x", ""] {
+            assert!(text.parse::<HostRule>().is_err(), "{text:?}");
         }
     }
 

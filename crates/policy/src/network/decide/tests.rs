@@ -20,6 +20,7 @@ fn check(policy: &NetworkPolicy, request: &str) -> String {
     };
     match verdict {
         Verdict::Rule(rule) => format!("by {rule}"),
+        Verdict::Private(host) => format!("privately by {host}"),
         Verdict::Public => "public".to_owned(),
         Verdict::Service(service) => format!("to {}", service.name),
         Verdict::Refused(refusal) => serde_json::to_value(refusal).unwrap().as_str().unwrap().to_owned(),
@@ -77,16 +78,18 @@ fn names_are_allowed_by_name_and_port() {
             ("raw 203.0.113.7 22", "port-not-allowed"),
             ("raw 203.0.113.9 443", "denied"),
             ("raw ::ffff:203.0.113.9 443", "denied"),
+            ("raw 64:ff9b::cb00:7109 443", "denied"),
+            ("resolved a.example 443 64:ff9b::cb00:7109", "denied"),
             ("raw 203.0.114.1 443", "port-not-allowed"),
             ("raw 203.0.114.1 99", "by 0.0.0.0/0:99"),
             ("raw 10.1.2.3 5432", "by 10.0.0.0/8:5432"),
-            ("raw 10.1.2.3 99", "private-address"),
+            ("raw 10.1.2.3 99", "port-not-allowed"),
             ("raw 192.168.0.1 99", "private-address"),
             ("raw 127.0.0.1 99", "loopback-address"),
             ("raw ::ffff:127.0.0.1 99", "loopback-address"),
             ("raw 169.254.169.254 99", "link-local-address"),
             ("raw 198.18.0.1 99", "unusable-address"),
-            ("raw ::1 443", "not-in-allowlist"),
+            ("raw ::1 443", "loopback-address"),
             ("resolved a.example 443 1.1.1.1", "by a.example"),
             ("resolved a.example 443 203.0.113.9", "denied"),
             ("resolved a.example 443 10.0.0.1", "private-address"),
@@ -109,7 +112,7 @@ fn full_means_what_is_public() {
             ("raw 2606:4700::1111 53", "public"),
             ("raw 10.0.0.1 80", "private-address"),
             ("raw 192.168.7.5 22", "by 192.168.7.0/24:22"),
-            ("raw 192.168.7.5 80", "private-address"),
+            ("raw 192.168.7.5 80", "port-not-allowed"),
             ("raw 127.0.0.1 80", "loopback-address"),
             ("raw 100.64.0.1 80", "private-address"),
             ("raw 169.254.169.254 80", "link-local-address"),
@@ -128,14 +131,14 @@ fn a_private_name_is_that_name_alone() {
     table(
         &mirror,
         &[
-            ("connect mirror.corp.example 443", "by mirror.corp.example"),
-            ("resolved mirror.corp.example 443 10.0.0.1", "by mirror.corp.example"),
-            ("resolved mirror.corp.example 443 1.1.1.1", "by mirror.corp.example"),
+            ("connect mirror.corp.example 443", "privately by mirror.corp.example"),
+            ("resolved mirror.corp.example 443 10.0.0.1", "privately by mirror.corp.example"),
+            ("resolved mirror.corp.example 443 1.1.1.1", "privately by mirror.corp.example"),
             ("resolved mirror.corp.example 443 127.0.0.1", "loopback-address"),
             ("resolved mirror.corp.example 443 169.254.169.254", "link-local-address"),
             ("resolved mirror.corp.example 22 10.0.0.1", "port-not-allowed"),
             ("resolved a.example 443 10.0.0.1", "private-address"),
-            ("raw 10.0.0.1 443", "not-in-allowlist"),
+            ("raw 10.0.0.1 443", "private-address"),
         ],
     );
 }
@@ -161,7 +164,7 @@ fn services_are_the_hosts_only_ports() {
             ("raw 10.200.200.1 11434", "to ollama"),
             ("raw 10.200.200.1 80", "to search"),
             ("raw 10.200.200.1 8080", "port-not-allowed"),
-            ("raw 127.0.0.1 11434", "not-in-allowlist"),
+            ("raw 127.0.0.1 11434", "loopback-address"),
             ("connect other.agentbox.internal 80", "not-in-allowlist"),
         ],
     );
@@ -186,6 +189,21 @@ fn what_may_be_asked_by_http() {
     // Who may do everything may do that.
     let both = policy(Mode::Allowlist, &["GET http://a.example/x/*", "a.example"], &[]);
     table(&both, &[("http POST a.example 80 /z", "by a.example")]);
+}
+
+#[test]
+fn the_order_of_rules_does_not_matter() {
+    for list in [["0.0.0.0/0:5432", "10.0.0.0/8:5432"], ["10.0.0.0/8:5432", "0.0.0.0/0:5432"]] {
+        table(
+            &policy(Mode::Allowlist, &list, &[]),
+            &[("raw 10.1.2.3 5432", "by 10.0.0.0/8:5432"), ("raw 1.1.1.1 5432", "by 0.0.0.0/0:5432")],
+        );
+    }
+    let alias = NetworkPolicy {
+        services: vec!["ollama=127.0.0.1:11434".parse().unwrap()],
+        ..policy(Mode::Allowlist, &[], &["10.0.0.0/8"])
+    };
+    table(&alias, &[("raw 10.200.200.1 11434", "denied"), ("connect ollama 11434", "to ollama")]);
 }
 
 fn any_name() -> impl Strategy<Value = HostName> {
