@@ -6,9 +6,10 @@ use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 use std::time::{Duration, Instant};
 
-use crate::harness::{Init, alone, command, event, exec, exited, failure, shell, tell, until};
+use crate::harness::{Init, PATIENCE, alone, command, event, exec, exited, failure, shell, tell, until};
 use bytes::Bytes;
-use tokio::time::sleep;
+use rustix::process::{Signal, kill_process};
+use tokio::time::{sleep, timeout};
 use wire::{Event, Exec, Exited, Step, Tell};
 
 /// Whether no process of such a command line is left soon: what was signalled still takes its time to go.
@@ -202,4 +203,46 @@ async fn a_client_that_goes_at_once_leaves_nothing_behind() {
         drop(init.begin(shell("trap '' HUP TERM; while :; do sleep 0.05; done")).await);
     }
     assert_eq!(processes(&init, NOTHING_LEFT).await, NOTHING_LEFT);
+}
+
+#[tokio::test]
+async fn whoever_leaves_as_a_process_starts_leaves_nobody() {
+    let init = Init::start();
+    init.shell("true").await;
+    for _ in 0..30 {
+        let before = init.children();
+        let channel = init.begin(exec(&["sleep", "100"])).await;
+        // Its start and the end of its client come to init at once.
+        while init.children().iter().all(|child| before.contains(child)) {
+            tokio::task::yield_now().await;
+        }
+        kill_process(init.pid(), Signal::STOP).unwrap();
+        drop(channel);
+        sleep(Duration::from_millis(5)).await;
+        kill_process(init.pid(), Signal::CONT).unwrap();
+    }
+    let deadline = Instant::now() + PATIENCE;
+    while !init.children().is_empty() {
+        assert!(Instant::now() < deadline, "{:?} are left", init.children());
+        sleep(Duration::from_millis(20)).await;
+    }
+}
+
+#[tokio::test]
+async fn a_signal_from_inside_hides_no_end() {
+    let init = Init::start();
+    let directory = tempfile::tempdir().unwrap();
+    let go = directory.path().join("go");
+    // To init's first thread alone, while that of the kernel waits, too.
+    let told = "import ctypes; ctypes.CDLL(None).syscall(234, 1, 1, 17)";
+    let script = format!("until [ -e {} ]; do sleep 0.01; done; python3 -c '{told}'; exit 3", go.display());
+    let (mut channel, _) = init.started(shell(&script)).await;
+    kill_process(init.pid(), Signal::STOP).unwrap();
+    std::fs::write(&go, "").unwrap();
+    sleep(Duration::from_secs(1)).await;
+    kill_process(init.pid(), Signal::CONT).unwrap();
+    assert_eq!(exited(&mut channel.messages.receiver).await.code, 3);
+    for _ in 0..3 {
+        assert_eq!(timeout(Duration::from_secs(10), init.shell("echo on")).await.unwrap().text(), "on\n");
+    }
 }

@@ -10,6 +10,7 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::time::Duration;
 
 use bytes::{Bytes, BytesMut};
+use rustix::process::Pid;
 use tokio::time::{sleep, timeout};
 use wire::{
     Ask, Channel, Connection, Event, Exec, ExecEvent, ExecInput, Exited, Failed, LaneReceiver, Request, Side,
@@ -96,6 +97,21 @@ impl Init {
 
     pub(crate) fn from_parts(process: Child, connection: Connection) -> Self {
         Self { process, connection }
+    }
+
+    /// Its process id outside.
+    pub(crate) fn pid(&self) -> Pid {
+        let unshare = self.process.id();
+        let started = std::fs::read_to_string(format!("/proc/{unshare}/task/{unshare}/children")).unwrap();
+        Pid::from_raw(started.trim().parse().unwrap()).unwrap()
+    }
+
+    /// Its processes that are not reaped, as they are known outside.
+    pub(crate) fn children(&self) -> Vec<String> {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.pid())).unwrap();
+        let children = threads.map(|thread| std::fs::read_to_string(thread.unwrap().path().join("children")));
+        let children = children.map(Result::unwrap).collect::<String>();
+        children.split_ascii_whitespace().map(str::to_owned).collect()
     }
 
     /// Opens a channel and asks for a process.

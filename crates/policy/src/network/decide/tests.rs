@@ -1,3 +1,5 @@
+//! The decision by tables, and what holds of every policy.
+
 use proptest::prelude::*;
 
 use super::*;
