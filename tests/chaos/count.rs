@@ -84,8 +84,7 @@ impl Place {
         }
         let runtime = |id: &str| self.runtime().join(id);
         strays.extend(dead.iter().filter(|id| is_free(&runtime(id))).map(|id| format!("runtime {id}")));
-        let is_left =
-            |path: &PathBuf| !self.cgroups_before.contains(path) && !has_runtime(path) && path.exists();
+        let is_left = |path: &PathBuf| !self.cgroups_before.contains(path) && is_nobodys(path);
         strays.extend(cgroups().into_iter().filter(is_left).map(|path| format!("cgroup {}", path.display())));
         strays
     }
@@ -121,6 +120,18 @@ impl Place {
 fn has_variable(process: &HostProcess, variable: &str) -> bool {
     let environment = fs::read(process.file("environ")).unwrap_or_default();
     environment.split(|byte| *byte == 0).any(|each| each == variable.as_bytes())
+}
+
+/// Whether a cgroup belongs to no sandbox, however often one looks: one of others that is started anew has the same name,
+/// and for a moment no directory.
+fn is_nobodys(cgroup: &Path) -> bool {
+    (0..5).all(|_| {
+        let is_left = !has_runtime(cgroup) && cgroup.exists();
+        if is_left {
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        is_left
+    })
 }
 
 /// Whether a cgroup belongs to a sandbox, of whomever: each has a runtime directory from before it to after it.
