@@ -16,6 +16,7 @@ mod port;
 mod report;
 mod size;
 mod spec;
+mod text;
 mod timeout;
 mod user;
 

@@ -10,7 +10,8 @@ mod range;
 mod rule;
 mod service;
 
-pub use address::{Place, carried};
+pub use address::Place;
+use address::carried;
 pub use decide::{Mode, NetworkPolicy, Refusal, Request, Verdict};
 pub use host::{HostError, HostName};
 pub use http::{HttpPath, HttpRule, HttpRuleError, Method, PathRule};

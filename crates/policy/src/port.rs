@@ -7,6 +7,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::text::number;
+
 /// Most ports that one sandbox publishes at a time.
 pub const PORTS_LIMIT: usize = 64;
 
@@ -111,12 +113,6 @@ impl fmt::Display for PublishedPort {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}:{}", self.host, self.inside)
     }
-}
-
-/// Digits alone: no sign.
-fn number(text: &str) -> Option<u16> {
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse().ok().filter(|_| digits)
 }
 
 fn shown(text: &str) -> String {

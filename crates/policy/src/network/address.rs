@@ -32,7 +32,7 @@ const METADATA: [IpAddr; 4] = [
 /// The address that is meant: one of IPv4 that came in one of IPv6, as a mapped one or by the well-known prefix of
 /// translators, is what it carries.
 #[must_use]
-pub fn carried(address: IpAddr) -> IpAddr {
+pub(super) fn carried(address: IpAddr) -> IpAddr {
     let IpAddr::V6(outer) = address else { return address };
     match outer.segments() {
         [0x64, 0xff9b, 0, 0, 0, 0, high, low] => {

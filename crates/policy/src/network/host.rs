@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::text::kept_as_text;
+
 /// The longest name that DNS carries, as text.
 const LONGEST: usize = 253;
 
@@ -98,19 +100,7 @@ fn is_number(label: &str) -> bool {
     }
 }
 
-impl TryFrom<String> for HostName {
-    type Error = HostError;
-
-    fn try_from(text: String) -> Result<Self, HostError> {
-        text.parse()
-    }
-}
-
-impl From<HostName> for String {
-    fn from(HostName(name): HostName) -> Self {
-        name
-    }
-}
+kept_as_text!(HostName, HostError);
 
 impl fmt::Display for HostName {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

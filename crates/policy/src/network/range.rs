@@ -4,6 +4,8 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::str::FromStr;
 
+use crate::text::number;
+
 use super::{Place, carried};
 
 /// All addresses that begin alike: `ADDRESS[/BITS]`, one of IPv6 in brackets.
@@ -112,12 +114,6 @@ impl FromStr for AddressRange {
             _ => Ok(range),
         }
     }
-}
-
-/// Digits alone: no sign.
-fn number(text: &str) -> Option<u8> {
-    let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse().ok().filter(|_| digits)
 }
 
 impl fmt::Display for AddressRange {

@@ -8,6 +8,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::text::{kept_as_text, number};
+
 use super::{AddressRange, HostError, HostName, HttpRule, HttpRuleError, Method, RangeError};
 
 /// The ports of a rule that names none.
@@ -210,42 +212,17 @@ fn split_port(text: &str) -> Result<(&str, Option<Ports>), RuleError> {
     if text.parse::<Ipv6Addr>().is_ok() {
         return Err(RangeError::Malformed(text.to_owned()).into());
     }
-    let digits = port.bytes().all(|byte| byte.is_ascii_digit());
     let ports = match port {
         "*" => Some(Ports::All),
-        port => port.parse().ok().filter(|_| digits).map(Ports::One),
+        port => number(port).map(Ports::One),
     };
     let ports = ports.ok_or_else(|| RuleError::Port(port.escape_debug().to_string()))?;
     Ok((host, Some(ports)))
 }
 
-impl TryFrom<String> for Rule {
-    type Error = RuleError;
+kept_as_text!(Rule, RuleError);
 
-    fn try_from(text: String) -> Result<Self, RuleError> {
-        text.parse()
-    }
-}
-
-impl From<Rule> for String {
-    fn from(rule: Rule) -> Self {
-        rule.to_string()
-    }
-}
-
-impl TryFrom<String> for HostRule {
-    type Error = RuleError;
-
-    fn try_from(text: String) -> Result<Self, RuleError> {
-        text.parse()
-    }
-}
-
-impl From<HostRule> for String {
-    fn from(rule: HostRule) -> Self {
-        rule.to_string()
-    }
-}
+kept_as_text!(HostRule, RuleError);
 
 impl fmt::Display for HostRule {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -253,19 +230,7 @@ impl fmt::Display for HostRule {
     }
 }
 
-impl TryFrom<String> for Target {
-    type Error = RuleError;
-
-    fn try_from(text: String) -> Result<Self, RuleError> {
-        text.parse()
-    }
-}
-
-impl From<Target> for String {
-    fn from(target: Target) -> Self {
-        target.to_string()
-    }
-}
+kept_as_text!(Target, RuleError);
 
 impl fmt::Display for Target {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

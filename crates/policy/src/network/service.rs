@@ -8,6 +8,8 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
+use crate::text::{kept_as_text, number};
+
 use super::{HostError, HostName, Place};
 
 /// The host as a sandbox knows it.
@@ -83,31 +85,14 @@ impl FromStr for Service {
         if matches!(Place::of(address.ip()), Place::Nowhere | Place::LinkLocal) {
             return Err(ServiceError::Address(address.ip()));
         }
-        let port = |text: &str| {
-            let digits = text.bytes().all(|byte| byte.is_ascii_digit());
-            text.parse()
-                .ok()
-                .filter(|_| digits)
-                .ok_or_else(|| ServiceError::Port(text.escape_debug().to_string()))
-        };
+        let port =
+            |text: &str| number(text).ok_or_else(|| ServiceError::Port(text.escape_debug().to_string()));
         let own = NonZeroU16::new(address.port()).ok_or_else(|| ServiceError::Port("0".to_owned()))?;
         Ok(Self { name, address, inside: inside.map_or(Ok(own), port)? })
     }
 }
 
-impl TryFrom<String> for Service {
-    type Error = ServiceError;
-
-    fn try_from(text: String) -> Result<Self, ServiceError> {
-        text.parse()
-    }
-}
-
-impl From<Service> for String {
-    fn from(service: Service) -> Self {
-        service.to_string()
-    }
-}
+kept_as_text!(Service, ServiceError);
 
 impl fmt::Display for Service {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
