@@ -71,13 +71,17 @@ impl<'place> Armed<'place> {
 
     /// Lets it go. The file is shared memory of the other's, and keeps its length.
     pub(crate) fn let_go(&self) {
-        fs::File::options().write(true).open(&self.mark).unwrap().write_all_at(b"2", 0).unwrap();
+        self.release().unwrap();
+    }
+
+    fn release(&self) -> std::io::Result<()> {
+        fs::File::options().write(true).open(&self.mark)?.write_all_at(b"2", 0)
     }
 }
 
 impl Drop for Armed<'_> {
     /// Nobody is held up for ever where a test has failed.
     fn drop(&mut self) {
-        let _ = fs::File::options().write(true).open(&self.mark).and_then(|mark| mark.write_all_at(b"2", 0));
+        let _ = self.release();
     }
 }
