@@ -65,6 +65,9 @@ walls! {
     PidsLimit "pids-limit" Reported "processes and threads are limited",
     DiskLimit "disk-limit" Reported "what is written is limited",
     IdRange "id-range" Reported "a range of user ids of the sandbox's own",
+    Egress "egress" Reported "nothing leaves but to what is allowed",
+    EgressAddresses "egress-addresses" Reported "no name leads to this machine, a private network or a cloud's metadata",
+    EgressNames "egress-names" Reported "TLS and HTTP clients mean the host that was allowed",
 }
 
 /// How a wall stands.

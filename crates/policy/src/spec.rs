@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::network::NetworkPolicy;
 use crate::{Life, Limits, Mount, PublishedPort, SandboxId, SandboxName, SandboxPath, User, Variable};
 
 /// The whole of what a sandbox shall be.
@@ -39,6 +40,9 @@ pub struct SandboxSpec {
     /// Ports inside that are reached on the host while it runs.
     #[serde(default)]
     pub ports: Vec<PublishedPort>,
+    /// What may leave it.
+    #[serde(default)]
+    pub network: NetworkPolicy,
 }
 
 /// What builds the walls.
@@ -122,6 +126,7 @@ mod tests {
             variables in proptest::collection::vec(("[A-Z_][A-Z0-9_]{0,8}", "[^\0]{0,20}"), 0..4),
             ports in proptest::collection::vec((any::<std::net::IpAddr>(), any::<u16>(), 1u16..), 0..4),
             uid in 1u32..65535, memory in 1u64..1 << 50, pids in 4u32..4_000_000, milli in 10u32..4_000_000,
+            names in proptest::collection::vec("[a-z]{1,9}\\.[a-z]{2,4}(:[1-9][0-9]{0,3})?", 0..4),
             lifetime in proptest::option::of(1u64..365 * 24 * 3600),
         ) -> SandboxSpec {
             SandboxSpec {
@@ -147,6 +152,11 @@ mod tests {
                     idle_timeout: None,
                 },
                 ports: ports.into_iter().map(any_port).collect(),
+                network: NetworkPolicy {
+                    mode: crate::network::Mode::Allowlist,
+                    allow: names.iter().map(|name| name.parse().unwrap()).collect(),
+                    ..NetworkPolicy::default()
+                },
             }
         }
     }

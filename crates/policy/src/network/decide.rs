@@ -6,7 +6,9 @@ use std::num::NonZeroU16;
 
 use serde::{Deserialize, Serialize};
 
-use super::{HOST_ALIAS, HostName, HostRule, HttpPath, Method, Place, Rule, Service, Target, carried};
+use super::{
+    HOST_ALIAS, HostName, HostRule, HttpPath, Method, Place, Refusal, Rule, Service, Target, carried,
+};
 
 /// Which way out there is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,6 +21,18 @@ pub enum Mode {
     Allowlist,
     /// To any public address.
     Full,
+}
+
+impl Mode {
+    /// The word for it.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Allowlist => "allowlist",
+            Self::Full => "full",
+        }
+    }
 }
 
 /// What may leave a sandbox.
@@ -69,30 +83,6 @@ pub enum Verdict<'a> {
     Service(&'a Service),
     /// It may not.
     Refused(Refusal),
-}
-
-/// Why not. The words are for programs, and stay.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Refusal {
-    /// The sandbox has no network.
-    NoNetwork,
-    /// Nothing names it.
-    NotInAllowlist,
-    /// Something names it, on another port.
-    PortNotAllowed,
-    /// It is denied by name.
-    Denied,
-    /// Only some questions may be asked there by plain HTTP, and this is none of them.
-    RequestNotAllowed,
-    /// It leads into a private network.
-    PrivateAddress,
-    /// It leads to this machine.
-    LoopbackAddress,
-    /// It leads to the wire next to this machine.
-    LinkLocalAddress,
-    /// It leads nowhere.
-    UnusableAddress,
 }
 
 impl Verdict<'_> {
@@ -220,17 +210,6 @@ impl NetworkPolicy {
 
 fn is_private(rule: &Rule) -> bool {
     matches!(rule.target, Target::Range(range) if range.place() == Some(Place::Private))
-}
-
-impl Refusal {
-    const fn of(place: Place) -> Self {
-        match place {
-            Place::Private => Self::PrivateAddress,
-            Place::Loopback => Self::LoopbackAddress,
-            Place::LinkLocal => Self::LinkLocalAddress,
-            Place::Nowhere | Place::Public => Self::UnusableAddress,
-        }
-    }
 }
 
 #[cfg(test)]

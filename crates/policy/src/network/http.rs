@@ -63,6 +63,14 @@ impl HttpRule {
     }
 }
 
+impl Method {
+    /// The method.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
 impl FromStr for Method {
     type Err = HttpRuleError;
 

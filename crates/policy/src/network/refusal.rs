@@ -1,0 +1,96 @@
+//! Why something may not leave. The words are for programs, and stay; a person, the record and a test read the same.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use super::Place;
+
+macro_rules! refusals {
+    ($($refusal:ident $code:literal $meaning:literal,)*) => {
+        /// Why not.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+        #[serde(rename_all = "kebab-case")]
+        pub enum Refusal {
+            $(#[doc = $meaning] $refusal,)*
+        }
+
+        impl Refusal {
+            /// Every reason.
+            pub const ALL: &[Self] = &[$(Self::$refusal,)*];
+
+            /// The stable word for it.
+            #[must_use]
+            pub const fn code(self) -> &'static str {
+                match self { $(Self::$refusal => $code,)* }
+            }
+
+            /// The same for people.
+            #[must_use]
+            pub const fn meaning(self) -> &'static str {
+                match self { $(Self::$refusal => $meaning,)* }
+            }
+        }
+    };
+}
+
+refusals! {
+    // What a policy says.
+    NoNetwork "no-network" "the sandbox has no network",
+    NotInAllowlist "not-in-allowlist" "not in allowlist",
+    PortNotAllowed "port-not-allowed" "allowed, but not on this port",
+    Denied "denied" "denied",
+    RequestNotAllowed "request-not-allowed" "only other requests are allowed there",
+    PrivateAddress "private-address" "it leads into a private network",
+    LoopbackAddress "loopback-address" "it leads to this machine",
+    LinkLocalAddress "link-local-address" "it leads to the wire next to this machine",
+    UnusableAddress "unusable-address" "it leads nowhere",
+    // What the gateway finds.
+    NotAName "not-a-name" "it is no name of a host",
+    TooManyNames "too-many-names" "too many new names have been asked for",
+    TooManyConnections "too-many-connections" "too many connections are open",
+    NeverAsked "never-asked" "no name was asked for that has this address",
+    NoSuchHost "no-such-host" "there is no such host",
+    NotResolved "not-resolved" "its address could not be found out",
+    Unreachable "unreachable" "nobody answers there",
+    OwnAddress "own-address" "it leads to this machine by one of its own addresses",
+    ServerNameMissing "server-name-missing" "the TLS client does not say which host it means",
+    ServerNameDiffers "server-name-differs" "the TLS client means another host",
+    HostDiffers "host-differs" "the request is for another host",
+    MalformedHello "malformed-hello" "the TLS client's first message is none",
+    MalformedRequest "malformed-request" "the HTTP request can be read in more than one way",
+    MalformedResponse "malformed-response" "the HTTP response can be read in more than one way",
+    NotHttp "not-http" "only plain HTTP is allowed there, and this is something else",
+    Stalled "stalled" "the client began and did not go on",
+    NoLongerAllowed "no-longer-allowed" "the policy has been changed",
+    Unrecorded "unrecorded" "there is no room to put it on record",
+}
+
+impl Refusal {
+    pub(super) const fn of(place: Place) -> Self {
+        match place {
+            Place::Private => Self::PrivateAddress,
+            Place::Loopback => Self::LoopbackAddress,
+            Place::LinkLocal => Self::LinkLocalAddress,
+            Place::Nowhere | Place::Public => Self::UnusableAddress,
+        }
+    }
+}
+
+impl fmt::Display for Refusal {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.meaning())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_words_in_a_file_are_the_codes() {
+        for refusal in Refusal::ALL {
+            assert_eq!(serde_json::to_string(refusal).unwrap(), format!("\"{}\"", refusal.code()));
+        }
+    }
+}
