@@ -3,6 +3,7 @@
 
 use std::net::IpAddr;
 
+use policy::network::{Mode, NetworkPolicy, Refusal};
 use policy::{Backend, Limits, SandboxName, User, Wall};
 use serde::{Deserialize, Serialize};
 
@@ -115,6 +116,66 @@ pub enum Event {
         /// What holds now.
         limits: Limits,
     },
+    /// This may leave the sandbox from now on.
+    Policy {
+        /// Which way out there is.
+        mode: Mode,
+        /// Each rule behind the word for what it does: `allow`, `deny`, `allow-private` or `service`.
+        rules: Arguments,
+    },
+    /// A name was asked for inside.
+    Question {
+        /// Which.
+        name: Text,
+        /// Why it was not answered.
+        refusal: Option<Refusal>,
+        /// How often, since it was last on record.
+        times: u64,
+    },
+    /// A connection was refused.
+    Blocked {
+        /// To whom: a name or an address.
+        host: Text,
+        /// On which port.
+        port: u16,
+        /// Why.
+        refusal: Refusal,
+        /// How often, since it was last on record.
+        times: u64,
+    },
+    /// A connection was made.
+    Connected {
+        /// Its number, counted up in a sandbox's life.
+        connection: u64,
+        /// To whom: a name or an address.
+        host: Text,
+        /// On which port.
+        port: u16,
+        /// Where that is.
+        address: IpAddr,
+    },
+    /// Something was asked for over it by plain HTTP.
+    Request {
+        /// The connection.
+        connection: u64,
+        /// How.
+        method: Text,
+        /// What.
+        target: Text,
+        /// Why it was not passed on.
+        refusal: Option<Refusal>,
+    },
+    /// A connection is over.
+    Disconnected {
+        /// Its number.
+        connection: u64,
+        /// Bytes out of the sandbox.
+        sent: u64,
+        /// Bytes into it.
+        received: u64,
+        /// Why it was cut, where it was.
+        refusal: Option<Refusal>,
+    },
     /// A process of ours was killed, and the sandbox with it.
     Lost {
         /// Whose end it was.
@@ -126,6 +187,18 @@ pub enum Event {
 }
 
 impl Event {
+    /// What may leave, as it is put on record.
+    #[must_use]
+    pub fn policy(policy: &NetworkPolicy) -> Self {
+        let NetworkPolicy { mode, allow, deny, private, services } = policy;
+        let deny = deny.iter().map(|target| format!("deny {target}"));
+        let allow = allow.iter().map(|rule| format!("allow {rule}"));
+        let private = private.iter().map(|rule| format!("allow-private {rule}"));
+        let services = services.iter().map(|service| format!("service {service}"));
+        let rules = Arguments::new(deny.chain(allow).chain(private).chain(services));
+        Self::Policy { mode: *mode, rules }
+    }
+
     /// Whether nothing can happen after it until the sandbox is started again.
     pub(crate) const fn is_end(&self) -> bool {
         matches!(self, Self::Stopped { .. } | Self::Lost { .. } | Self::Removed)

@@ -1,5 +1,7 @@
 //! A record as one line for people. Inert on a terminal: what comes from inside is a [`Text`], which cannot act.
 
+use policy::network::Refusal;
+
 use crate::{Arguments, Event, Record, Recorded, Text};
 
 /// How much of an argument or path is shown; all of it is in the record.
@@ -67,11 +69,37 @@ fn describe(event: &Event) -> (&'static str, String) {
             let (memory, cpus, pids, disk) = (limits.memory, limits.cpus, limits.pids, limits.disk);
             ("updated", format!("memory {memory}, cpus {cpus}, pids {pids}, disk {disk}"))
         }
+        Event::Policy { mode, rules } => ("policy", format!("{} {}", mode.name(), command(rules))),
+        Event::Question { name, refusal, times } => {
+            ("question", format!("{}{}{}", quoted(name), refused(*refusal), repeated(*times)))
+        }
+        Event::Blocked { host, port, refusal, times } => {
+            ("blocked", format!("{}:{port} {}{}", quoted(host), refusal.code(), repeated(*times)))
+        }
+        Event::Connected { connection, host, port, address } => {
+            ("connected", format!("#{connection} {}:{port} at {address}", quoted(host)))
+        }
+        Event::Request { connection, method, target, refusal } => {
+            let (method, target) = (quoted(method), quoted(target));
+            ("request", format!("#{connection} {method} {target}{}", refused(*refusal)))
+        }
+        Event::Disconnected { connection, sent, received, refusal } => {
+            let cut = refused(*refusal);
+            ("disconnected", format!("#{connection} {sent} bytes out, {received} bytes in{cut}"))
+        }
         Event::Lost { process } => ("lost", format!("the {} was killed", process.name())),
         Event::Torn(torn) => {
             ("torn", format!("a write was cut off: {} bytes before this are no record", torn.bytes()))
         }
     }
+}
+
+fn refused(refusal: Option<Refusal>) -> String {
+    refusal.map(|refusal| format!(" {}", refusal.code())).unwrap_or_default()
+}
+
+fn repeated(times: u64) -> String {
+    if times > 1 { format!(" ({times} times)") } else { String::new() }
 }
 
 fn optional(what: &str, number: Option<i32>) -> String {

@@ -4,6 +4,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
+use policy::network::NetworkPolicy;
 use policy::{Life, Report, SandboxSpec};
 use serde::{Deserialize, Serialize};
 
@@ -91,6 +92,10 @@ pub struct Bequest {
     pub keeper: OwnedFd,
     /// The control channel.
     pub channel: OwnedFd,
+    /// What may leave the sandbox.
+    pub network: NetworkPolicy,
+    /// Where the sockets of its network come from, if it has one.
+    pub gate: Option<OwnedFd>,
     /// The socket on which it takes clients.
     pub listener: OwnedFd,
     /// The first client's connection.
@@ -177,6 +182,7 @@ mod tests {
             nesting: Nesting::Closed,
             life: policy::Life::default(),
             ports: ports.iter().map(|port| port.parse().unwrap()).collect(),
+            network: policy::network::NetworkPolicy::default(),
         };
         let path = PathBuf::from("/");
         KeeperOrder {

@@ -8,6 +8,7 @@ use std::os::fd::RawFd;
 
 use policy::Nesting;
 
+use crate::network::Wiring;
 use crate::step::{Bound, Laid, Owner, Place, Step};
 
 pub(crate) use draft::Draft;
@@ -35,6 +36,8 @@ pub(crate) struct Brief<'bytes> {
     /// Whether the sandbox gets a cgroup namespace.
     pub(crate) own_cgroups: bool,
     pub(crate) nesting: Nesting,
+    /// How its network is wired, where it has one.
+    pub(crate) wiring: Option<Wiring<&'bytes [u8]>>,
     /// Resource limits, by their numbers.
     pub(crate) limits: [Option<(u32, u64)>; MOST_LIMITS],
     /// How many of the descriptors, the first, are files to move oneself into a cgroup by.
@@ -72,6 +75,11 @@ impl<'bytes> Blueprint<'bytes> {
     pub(crate) fn brief(&mut self) -> Option<Brief<'bytes>> {
         let (staging, root_options, host_name) = (self.text()?, self.text()?, self.sized()?);
         let (has_root, own_cgroups, nested) = (self.flag()?, self.flag()?, self.flag()?);
+        let wiring = if self.flag()? {
+            Some(Wiring { routes: self.sized()?, routes_v6: self.sized()?, rules: self.sized()? })
+        } else {
+            None
+        };
         let mut limits = [None; MOST_LIMITS];
         for limit in &mut limits {
             let (resource, value) = (u32::try_from(self.number()?).ok()?, self.number()?);
@@ -79,7 +87,17 @@ impl<'bytes> Blueprint<'bytes> {
         }
         let doors = usize::try_from(self.number()?).ok()?;
         let nesting = if nested { Nesting::Open } else { Nesting::Closed };
-        Some(Brief { staging, root_options, host_name, has_root, own_cgroups, nesting, limits, doors })
+        Some(Brief {
+            staging,
+            root_options,
+            host_name,
+            has_root,
+            own_cgroups,
+            nesting,
+            wiring,
+            limits,
+            doors,
+        })
     }
 
     /// The files to move oneself into a cgroup by.
@@ -202,6 +220,7 @@ mod tests {
             texts in (text(), text()),
             host_name in proptest::collection::vec(any::<u8>(), 0..64),
             flags in any::<[bool; 3]>(),
+            wired in any::<bool>(),
             limits in proptest::collection::vec((0..NO_LIMIT, any::<u64>()), 0..=MOST_LIMITS),
             doors in 0usize..4,
         ) {
@@ -213,6 +232,7 @@ mod tests {
                 has_root: flags[0],
                 own_cgroups: flags[1],
                 nesting: if flags[2] { Nesting::Open } else { Nesting::Closed },
+                wiring: wired.then_some(Wiring { routes: b"1", routes_v6: b"", rules: &host_name }),
                 limits: std::array::from_fn(|_| limits.next()),
                 doors,
             };

@@ -18,7 +18,8 @@ use reading::{read_arguments, receive, run_steps};
 /// Descriptors that the builder works with, as numbers that both sides of the clone know.
 #[derive(Clone, Copy)]
 pub(crate) struct Ends {
-    /// The parent sends the blueprint here, once the builder has its ids; end-of-file means that it is gone.
+    /// The parent sends the blueprint here, once the builder has its ids; end-of-file means that it is gone. The
+    /// builder hands the sockets of its network out here, and all that ever follows is the end.
     pub(crate) gate: RawFd,
     /// The builder says here where it failed; it closes by itself when init starts.
     pub(crate) status: RawFd,
@@ -63,6 +64,7 @@ phases! {
     Steps "put the new root together",
     Name "set the host name",
     Loopback "raise the loopback device",
+    Network "lead its network to the gateway",
     Pivot "leave the host's root",
     Seal "make the root read-only",
     Limits "set the resource limits",
@@ -136,6 +138,9 @@ fn build(weaken: &Weaken, ends: Ends, room: &mut [u8]) -> Result<std::convert::I
     }
     if keeps(Wall::NetNamespace) {
         sys::raise_loopback().map_err(at(Phase::Loopback))?;
+        if let Some(wiring) = &brief.wiring {
+            wiring.lay(ends.gate).map_err(at(Phase::Network))?;
+        }
     }
 
     // The old root goes on top of the new one and is taken off: no path and no mount leads back.

@@ -34,7 +34,8 @@ pub struct Jailed {
     pid: i32,
     pidfd: OwnedFd,
     status: OwnedFd,
-    gate: UnixStream,
+    /// Until it is passed on.
+    gate: Option<UnixStream>,
     /// What still writes its id maps.
     helpers: Vec<Helper>,
 }
@@ -60,7 +61,9 @@ pub fn launch(weaken: &Weaken, cgroup: Option<&Cgroup>, streams: &Streams<'_>) -
             let _ = sys::close(gate.as_raw_fd());
             builder::run(weaken, ends, room.bytes())
         }
-        Cloned::Parent { pid, pidfd } => Ok(Jailed { pid, pidfd, status, gate, helpers: Vec::new() }),
+        Cloned::Parent { pid, pidfd } => {
+            Ok(Jailed { pid, pidfd, status, gate: Some(gate), helpers: Vec::new() })
+        }
     }
 }
 
@@ -99,14 +102,21 @@ impl Jailed {
             ancillary.push(SendAncillaryMessage::ScmRights(trees));
         }
         let parts = [IoSlice::new(&length), IoSlice::new(bytes)];
-        let sent = sendmsg(&self.gate, &parts, &mut ancillary, SendFlags::NOSIGNAL)?;
+        let gate = self.gate.as_ref().ok_or(io::ErrorKind::NotConnected)?;
+        let sent = sendmsg(gate, &parts, &mut ancillary, SendFlags::NOSIGNAL)?;
         // The descriptors went with the first byte; what did not fit into the socket's buffer follows.
         let mut rest = bytes.get(sent.saturating_sub(length.len())..).unwrap_or_default();
         while !rest.is_empty() {
-            let sent = send(&self.gate, rest, SendFlags::NOSIGNAL)?;
+            let sent = send(gate, rest, SendFlags::NOSIGNAL)?;
             rest = &rest[sent..];
         }
         Ok(())
+    }
+
+    /// The socket at which the builder, that has its plan, hands out those of its network, two at a time: the one for
+    /// connections and the one for questions. After the last comes the end.
+    pub const fn gate(&mut self) -> Option<UnixStream> {
+        self.gate.take()
     }
 
     /// Becomes readable once it is known whether the walls stand.

@@ -16,6 +16,8 @@ mod helper;
 mod idmap;
 mod ids;
 mod launch;
+mod netlink;
+mod network;
 mod plan;
 mod probe;
 mod range;

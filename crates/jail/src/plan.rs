@@ -4,11 +4,13 @@
 use std::ffi::CString;
 use std::path::{Path, PathBuf};
 
+use policy::network::Mode;
 use policy::{Isolation, Nesting, Report, SandboxSpec, State, Wall, WallReport};
 
 use crate::cgroup::Cgroup;
 use crate::error::{Gap, JailError};
 use crate::ids::IdMap;
+use crate::network::{self, LEAVE_OUT_FULL, LEAVE_OUT_PRIVATE, Wiring};
 use crate::root::{self, INIT_PATH, Sources, WRITABLE};
 use crate::step::{Step, host_path};
 use crate::survey::Survey;
@@ -46,6 +48,8 @@ pub struct Plan {
     pub(crate) host_name: Vec<u8>,
     pub(crate) limits: Vec<(u32, u64)>,
     pub(crate) nesting: Nesting,
+    /// How its network is wired, where it has one.
+    pub(crate) wiring: Option<Wiring<Vec<u8>>>,
     pub(crate) cgroup: Option<Cgroup>,
     pub(crate) weaken: Weaken,
     report: Report,
@@ -81,6 +85,7 @@ impl Plan {
             host_name: root::host_name(spec).into_bytes(),
             limits: resource_limits(spec, &report),
             nesting: spec.nesting,
+            wiring: (spec.network.mode != Mode::None).then(Wiring::new),
             ids,
             cgroup,
             weaken,
@@ -205,6 +210,7 @@ fn report_walls(report: &mut Report, spec: &SandboxSpec, is_kept: bool, survey: 
         let hint = "raise the limit with `sysctl user.max_cgroup_namespaces=15000`";
         report.missing(Wall::CgroupNamespace, "the machine allows no cgroup namespace", hint);
     }
+    network::report(report, &spec.network);
     let disk = spec.limits.disk;
     let private = format!("{disk} for all private directories together");
     let detail = if is_kept {
@@ -219,8 +225,9 @@ fn report_walls(report: &mut Report, spec: &SandboxSpec, is_kept: bool, survey: 
 
 /// Strict isolation starts only with everything.
 fn refuse_gaps(isolation: Isolation, report: &Report) -> Result<(), JailError> {
-    // --nested is the owner's own choice and no gap of the machine's.
-    let chosen = |line: &&WallReport| line.hint.as_deref() == Some(LEAVE_OUT_NESTED);
+    // What the owner has chosen is no gap of the machine's.
+    let choices = [LEAVE_OUT_NESTED, LEAVE_OUT_FULL, LEAVE_OUT_PRIVATE];
+    let chosen = |line: &&WallReport| line.hint.as_deref().is_some_and(|hint| choices.contains(&hint));
     let gap = report.gaps().into_iter().find(|line| !chosen(line)).cloned();
     match (isolation, gap) {
         (Isolation::Strict, Some(gap)) => Err(JailError::Strict {

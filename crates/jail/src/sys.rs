@@ -40,7 +40,7 @@ mod arrival;
 mod mounts;
 mod privileges;
 
-pub(crate) use arrival::{Pointers, Room, execute, receive};
+pub(crate) use arrival::{Pointers, Room, execute, hand_out, receive};
 pub(crate) use mounts::{
     MountAttributes, attach_tree, clone_tree, mount, set_mount_attributes, set_tree_attributes,
     unmount_detached,

@@ -11,6 +11,7 @@ use audit::{Event, Head, OurProcess, ReadError, Turn, WriteError, Writer};
 use failpoint::Point;
 use handover::{Answer, KeeperOrder};
 use jail::Plan;
+use policy::network::Mode;
 use policy::{SandboxId, State};
 
 use crate::error::KeeperError;
@@ -46,7 +47,9 @@ impl Record {
         };
         let started = Event::Started { missing: walls(State::Missing), weaker: walls(State::Weaker) };
         let mut writer = Writer::new(descriptor, head)?;
-        for event in lost.into_iter().chain(is_new.then_some(created)).chain([started]) {
+        let network = &order.spec.network;
+        let policy = (network.mode != Mode::None).then(|| Event::policy(network));
+        for event in lost.into_iter().chain(is_new.then_some(created)).chain([started]).chain(policy) {
             writer.append(SystemTime::now(), &event)?;
         }
         failpoint::attempt(Point::KeeperStartRecorded).map_err(WriteError::NotWritten)?;

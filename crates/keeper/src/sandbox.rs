@@ -12,12 +12,13 @@ use audit::{Event, StopReason};
 use failpoint::Point;
 use handover::{Filed, KeeperOrder, Sockets};
 use jail::{Cgroup, Granted, IdMap, Jailed, Plan, Rooted, Site, Streams, Survey, Weaken};
+use policy::network::Mode;
 use policy::{Report, Timeout, Wall};
 
 use crate::clean::CGROUPS_FILE;
 use crate::error::KeeperError;
 use crate::record::Record;
-use crate::supervisor::{Supervise, Supervisor};
+use crate::supervisor::{Lines, Supervise, Supervisor};
 
 /// A builder on its way, and the channel to what it will become.
 pub(crate) struct Begun {
@@ -136,7 +137,9 @@ impl Sandbox {
                 filed.map_err(|source| KeeperError::File { path: order.runtime.clone(), source })?;
             }
             let begun = record.begin(order, &plan)?;
-            let supervisor = Supervisor::start(order, &plan, begun, channel, sockets, supervise);
+            let has_network = order.spec.network.mode != Mode::None;
+            let lines = Lines { channel, gate: if has_network { jailed.gate() } else { None } };
+            let supervisor = Supervisor::start(order, &plan, begun, lines, sockets, supervise);
             if supervisor.is_err() {
                 // Its start is on record, and so is what became of it.
                 let _ = record.conclude(&Event::Stopped { reason: StopReason::Failed, code: None });

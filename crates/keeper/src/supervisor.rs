@@ -29,6 +29,14 @@ fn bind(path: PathBuf) -> Result<UnixListener, KeeperError> {
     UnixListener::bind(&path).map_err(|source| KeeperError::File { path, source })
 }
 
+/// What leads from the supervisor to the inside.
+pub(crate) struct Lines {
+    /// The control channel.
+    pub(crate) channel: UnixStream,
+    /// Where the sockets of the sandbox's network come from, if it has one.
+    pub(crate) gate: Option<UnixStream>,
+}
+
 pub(crate) struct Supervisor {
     pid: Pid,
     pidfd: OwnedFd,
@@ -41,7 +49,7 @@ impl Supervisor {
         order: &KeeperOrder,
         plan: &Plan,
         (log, head): (OwnedFd, Head),
-        channel: UnixStream,
+        Lines { channel, gate }: Lines,
         Sockets { client, ports }: Sockets,
         supervise: Supervise,
     ) -> Result<Self, KeeperError> {
@@ -52,15 +60,19 @@ impl Supervisor {
         socket.set_read_timeout(Some(HALF_A_WORD)).map_err(KeeperError::Supervisor)?;
         socket.set_write_timeout(Some(HALF_A_WORD)).map_err(KeeperError::Supervisor)?;
         let kept = [inner.into(), channel.into(), listener.into(), publishing.into(), client, log];
-        let (insides, listening): (Vec<_>, _) =
+        let has_gate = gate.is_some();
+        let (insides, listening): (Vec<_>, Vec<_>) =
             ports.into_iter().map(|port| (port.inside, port.listener)).unzip();
-        match jail::fork(kept, listening).map_err(KeeperError::Supervisor)? {
+        let further = gate.map(OwnedFd::from).into_iter().chain(listening).collect();
+        match jail::fork(kept, further).map_err(KeeperError::Supervisor)? {
             Forked::Parent { pid, pidfd } => Ok(Self { pid, pidfd, socket }),
-            Forked::Child([keeper, channel, listener, publishing, client, audit], listening) => {
+            Forked::Child([keeper, channel, listener, publishing, client, audit], further) => {
                 // The parent's socket is closed already, and its number may be another's.
                 std::mem::forget(socket);
                 let (uid, stay, life) = (plan.ids().supervisor_id(), order.stay, order.spec.life);
-                let ports = insides.into_iter().zip(listening);
+                let mut further = further.into_iter();
+                let gate = if has_gate { further.next() } else { None };
+                let ports = insides.into_iter().zip(further);
                 let ports = ports.map(|(inside, listener)| OfferedPort { listener, inside }).collect();
                 std::process::exit(supervise(Bequest {
                     uid,
@@ -70,6 +82,8 @@ impl Supervisor {
                     audit,
                     keeper,
                     channel,
+                    network: order.spec.network.clone(),
+                    gate,
                     listener,
                     client,
                     ports,

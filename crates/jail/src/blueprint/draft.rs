@@ -9,6 +9,7 @@ use super::{
     AGAIN, ATTACH, BIND, BUILDER, Brief, DIRECTORY, FILE, FILE_SYSTEM, NO_LIMIT, PLACE, SETTING, SYMLINK,
 };
 use crate::cgroup::Cgroup;
+use crate::network::Wiring;
 use crate::plan::{Plan, Rooted};
 use crate::step::{Owner, Step};
 
@@ -40,6 +41,7 @@ impl<'plan> Draft<'plan> {
             has_root: plan.ids.has_root(),
             own_cgroups: plan.own_cgroups,
             nesting: plan.nesting,
+            wiring: plan.wiring.as_ref().map(Wiring::laid),
             limits: std::array::from_fn(|_| limits.next()),
             doors: draft.trees.len(),
         });
@@ -57,6 +59,10 @@ impl<'plan> Draft<'plan> {
         self.put_sized(brief.host_name);
         let nested = brief.nesting == Nesting::Open;
         [brief.has_root, brief.own_cgroups, nested].iter().for_each(|yes| self.put(&[u8::from(*yes)]));
+        self.put(&[u8::from(brief.wiring.is_some())]);
+        if let Some(Wiring { routes, routes_v6, rules }) = brief.wiring {
+            [routes, routes_v6, rules].iter().for_each(|messages| self.put_sized(messages));
+        }
         for limit in brief.limits {
             let (resource, value) = limit.unwrap_or((NO_LIMIT, 0));
             self.put_number(u64::from(resource));

@@ -2,7 +2,11 @@
 //! arguments, none of them allocated.
 
 use std::ffi::CStr;
-use std::os::fd::RawFd;
+use std::io::IoSlice;
+use std::mem::MaybeUninit;
+use std::os::fd::{BorrowedFd, RawFd};
+
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 
 use super::{Errno, NULL, Outcome, check};
 use crate::blueprint::MOST_ARGUMENTS;
@@ -106,4 +110,15 @@ pub(crate) fn receive(
         }
     }
     Ok((count, received))
+}
+
+/// Sends two descriptors and one byte, so that there is something to be received.
+pub(crate) fn hand_out(socket: RawFd, descriptors: &[BorrowedFd<'_>; 2]) -> Outcome {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
+    // SAFETY: the number is one of those that the caller keeps open for as long as it builds.
+    let socket = unsafe { BorrowedFd::borrow_raw(socket) };
+    let sent = sendmsg(socket, &[IoSlice::new(&[0])], &mut ancillary, SendFlags::NOSIGNAL);
+    sent.map(drop).map_err(|errno| Errno(errno.raw_os_error()))
 }

@@ -186,6 +186,14 @@ fn the_supervisor_gets_no_executable_memory_no_limits_and_no_signals() {
     check(subject, "prlimit64", &[0, 7, 0, 0x7FFF_0000_1000], Action::Allow);
     check(subject, "prlimit64", &[0, 7, 0x7FFF_0000_1000, 0], EPERM);
     check(subject, "prlimit64", &[0, 7, 1 << 32, 0], EPERM);
+    check(subject, "splice", &[5, 0, 6, 0, 65536, 3], Action::Allow);
+    for (place, offset) in
+        [(1, 0x7FFF_0000_1000), (3, 0x7FFF_0000_1000), (1, 1 << 32), (3, 1 << 32), (3, 4096)]
+    {
+        let mut arguments = [5, 0, 6, 0, 65536, 3];
+        arguments[place] = offset;
+        check(subject, "splice", &arguments, EPERM);
+    }
     check(subject, "fcntl", &[0, libc::F_SETFL as u64, 0], Action::Allow);
     check(subject, "fcntl", &[0, libc::F_SETOWN as u64, 1], EPERM);
     check(subject, "fcntl", &[0, 10, 9], EPERM);

@@ -55,14 +55,15 @@ fn what_it_wrote_cannot_be_changed_again() {
     let log = tempfile::NamedTempFile::new().unwrap();
     std::fs::write(log.path(), "before ").unwrap();
     let file = std::fs::File::options().append(true).open(log.path()).unwrap();
-    let descriptor = file.as_raw_fd() as u64;
+    let (descriptor, place) = (file.as_raw_fd() as u64, 0u64);
     let ended = under(&supervisor(), || {
         // Even without its flag it goes on where it stands, and cannot go elsewhere.
         let refused = [
             (libc::SYS_ftruncate, [descriptor, 0, 0, 0, 0, 0]),
             (libc::SYS_lseek, [descriptor, 0, 0, 0, 0, 0]),
             (libc::SYS_pwrite64, [descriptor, c"X".as_ptr().addr() as u64, 1, 0, 0, 0]),
-            (libc::SYS_splice, [descriptor, 0, descriptor, 0, 1, 0]),
+            // At a place of its own; without one it goes on where the file stands, as any write.
+            (libc::SYS_splice, [descriptor, 0, descriptor, (&raw const place).addr() as u64, 1, 0]),
             (libc::SYS_fallocate, [descriptor, 0, 0, 1, 0, 0]),
             (libc::SYS_copy_file_range, [descriptor, 0, descriptor, 0, 1, 0]),
             (libc::SYS_sendfile, [descriptor, descriptor, 0, 1, 0, 0]),

@@ -1,0 +1,111 @@
+//! Messages to the kernel over netlink: written before clone, sent after it, and their answers read. Nothing that is
+//! sent here comes from a person or from inside.
+
+use rustix::net::{
+    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
+};
+
+use crate::sys::{Errno, Outcome};
+
+pub(crate) const REQUEST: u16 = 0x1;
+pub(crate) const ACKNOWLEDGE: u16 = 0x4;
+pub(crate) const CREATE: u16 = 0x400;
+
+const NESTED: u16 = 0x8000;
+const HEADER: usize = 16;
+const ATTRIBUTE_HEADER: usize = 4;
+const ERROR: u16 = 2;
+
+/// One message: after its header what every message of its kind begins with, then attributes.
+pub(crate) fn message(kind: u16, flags: u16, beginning: &[u8], attributes: &[Vec<u8>]) -> Vec<u8> {
+    let attributes = attributes.concat();
+    let length = (HEADER + beginning.len() + attributes.len()) as u32;
+    let mut bytes = length.to_ne_bytes().to_vec();
+    bytes.extend(kind.to_ne_bytes());
+    bytes.extend(flags.to_ne_bytes());
+    // Neither a sequence number nor a port: what is sent at once is all that its socket ever sends.
+    bytes.extend([0; 8]);
+    bytes.extend(beginning);
+    bytes.extend(attributes);
+    bytes
+}
+
+pub(crate) fn attribute(kind: u16, value: &[u8]) -> Vec<u8> {
+    let mut bytes = ((ATTRIBUTE_HEADER + value.len()) as u16).to_ne_bytes().to_vec();
+    bytes.extend(kind.to_ne_bytes());
+    bytes.extend(value);
+    bytes.resize(bytes.len().next_multiple_of(4), 0);
+    bytes
+}
+
+/// An attribute that holds others.
+pub(crate) fn nested(kind: u16, attributes: &[Vec<u8>]) -> Vec<u8> {
+    attribute(kind | NESTED, &attributes.concat())
+}
+
+/// After clone: sends messages and reads what the kernel, which answers before `send` returns, says to those that ask
+/// for an answer.
+pub(crate) fn tell(protocol: Option<Protocol>, messages: &[u8]) -> Outcome {
+    let failed = |errno: rustix::io::Errno| Errno(errno.raw_os_error());
+    let (family, kind) = (AddressFamily::NETLINK, SocketType::RAW);
+    let socket = socket_with(family, kind, SocketFlags::CLOEXEC, protocol).map_err(failed)?;
+    send(&socket, messages, SendFlags::empty()).map_err(failed)?;
+    let mut awaited = Messages(messages).filter(|message| message.flags & ACKNOWLEDGE != 0).count();
+    while awaited > 0 {
+        let mut answers = [0u8; 8192];
+        let (length, _) = recv(&socket, &mut answers, RecvFlags::DONTWAIT).map_err(failed)?;
+        for answer in Messages(&answers[..length]) {
+            if answer.errno != 0 {
+                return Err(Errno(answer.errno));
+            }
+            awaited = awaited.saturating_sub(1);
+        }
+    }
+    Ok(())
+}
+
+/// Messages one after the other.
+struct Messages<'bytes>(&'bytes [u8]);
+
+struct Message {
+    flags: u16,
+    /// Where it is an answer, the error number; zero for success.
+    errno: i32,
+}
+
+impl Iterator for Messages<'_> {
+    type Item = Message;
+
+    fn next(&mut self) -> Option<Message> {
+        let bytes = self.0;
+        let half = |at: usize| Some(u16::from_ne_bytes(bytes.get(at..at + 2)?.try_into().ok()?));
+        let word = |at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
+        let (length, kind, flags) = ((word(0)? as usize).max(HEADER), half(4)?, half(6)?);
+        let errno = if kind == ERROR { (word(HEADER)? as i32).wrapping_neg() } else { 0 };
+        self.0 = bytes.get(length.next_multiple_of(4)..).unwrap_or_default();
+        Some(Message { flags, errno })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_and_attributes_are_aligned_and_tell_their_length() {
+        assert_eq!(attribute(1, b"redir\0").len(), 12);
+        assert_eq!(attribute(1, b"redir\0")[..2], 10u16.to_ne_bytes());
+        let both = [message(7, REQUEST, &[0; 4], &[attribute(1, b"x")]), message(8, ACKNOWLEDGE, &[], &[])];
+        let flags: Vec<u16> = Messages(&both.concat()).map(|message| message.flags).collect();
+        assert_eq!(flags, [REQUEST, ACKNOWLEDGE]);
+    }
+
+    #[test]
+    fn answers_are_read_one_after_the_other() {
+        let answer = |errno: i32| message(ERROR, 0, &errno.wrapping_neg().to_ne_bytes(), &[]);
+        let both = [answer(0), answer(libc::EPERM)].concat();
+        let errnos: Vec<i32> = Messages(&both).map(|message| message.errno).collect();
+        assert_eq!(errnos, [0, libc::EPERM]);
+        assert_eq!(Messages(&both[..12]).count(), 0);
+    }
+}
