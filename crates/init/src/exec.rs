@@ -58,7 +58,9 @@ pub(crate) async fn serve(mut channel: Channel, house: Arc<House>) {
             | Ask::File(_)
             | Ask::Limit(_)
             | Ask::Ports(_)
-            | Ask::Unpublish(_),
+            | Ask::Unpublish(_)
+            | Ask::Net(_)
+            | Ask::SetPolicy(_),
         )
         | None => {
             let unknown = Failure { step: Step::Request, errno: libc::EINVAL };

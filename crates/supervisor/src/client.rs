@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use audit::{StopReason, TerminalChange};
+use policy::network::NetworkPolicy;
 use tokio::sync::watch;
 use wire::{
     Ask, Channel, Connection, Event, Execs, Failed, Incoming, LaneError, Pause, PortStates, Request, Side,
@@ -16,6 +17,7 @@ use crate::files;
 use crate::idle::{User, Users};
 use crate::jobs::{Jobs, StartError};
 use crate::keeper::Keeper;
+use crate::network::Network;
 use crate::ports::Ports;
 use crate::record::{Record, RecordError};
 use crate::view::{Beginning, send, view};
@@ -28,6 +30,8 @@ pub(crate) struct House {
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) record: Arc<Record>,
     pub(crate) ports: Ports,
+    /// The way out, where there is one.
+    pub(crate) network: Option<Network>,
     /// Who uses the sandbox.
     pub(crate) users: Users,
     /// What stands still is not idle.
@@ -37,13 +41,19 @@ pub(crate) struct House {
 }
 
 impl House {
-    pub(crate) fn new(init: Connection, keeper: Keeper, record: Record) -> Arc<Self> {
+    pub(crate) fn new(
+        init: Connection,
+        keeper: Keeper,
+        record: Record,
+        policy: Option<NetworkPolicy>,
+    ) -> Arc<Self> {
         let record = Arc::new(record);
         let users = Users::default();
         let jobs = Arc::new(Jobs::new(Arc::clone(&record), users.clone()));
         let ports = Ports::new(init.clone(), Arc::clone(&record), users.clone());
+        let network = policy.map(|policy| Network::new(policy, Arc::clone(&record)));
         let (paused, stopped) = (Mutex::default(), watch::channel(false).0);
-        Arc::new(Self { init, keeper, jobs, record, ports, users, paused, stopped })
+        Arc::new(Self { init, keeper, jobs, record, ports, network, users, paused, stopped })
     }
 
     fn set_paused(&self, paused: bool) {
@@ -76,6 +86,9 @@ impl House {
 
     /// Puts the end on record, and before it what nobody has asked about.
     pub(crate) async fn conclude(&self, reason: StopReason, code: Option<i32>) {
+        if let Some(network) = &self.network {
+            network.close().await;
+        }
         self.record.reached(self.keeper.reached().await);
         self.record.stopped(reason, code);
     }
@@ -179,6 +192,17 @@ async fn request(mut channel: Channel, house: &Arc<House>) -> Result<(), LaneErr
             };
             channel.messages.sender.send_message(&Unpublished { found }).await
         }
+        Some(Ask::Net(net)) => match &house.network {
+            Some(network) => network.tell(&mut channel, net).await,
+            None => refuse(&mut channel, ENETDOWN).await,
+        },
+        Some(Ask::SetPolicy(policy)) => match &house.network {
+            Some(network) => match network.set_policy(&policy.json) {
+                Ok(()) => Ok(()),
+                Err(errno) => refuse(&mut channel, errno).await,
+            },
+            None => refuse(&mut channel, ENETDOWN).await,
+        },
         Some(Ask::Dial(_)) | None => refuse(&mut channel, 0).await,
     }
 }
@@ -194,7 +218,9 @@ pub(crate) const EMFILE: i32 = 24;
 /// The record has had all the room that it may have.
 const EFBIG: i32 = 27;
 /// There is no room for its record.
-const ENOSPC: i32 = 28;
+pub(crate) const ENOSPC: i32 = 28;
+/// The sandbox has no network.
+const ENETDOWN: i32 = 100;
 
 pub(crate) async fn refuse(channel: &mut Channel, errno: i32) -> Result<(), LaneError> {
     let failed = Failed { step: Step::Request as i32, errno };

@@ -12,6 +12,7 @@ mod job;
 mod jobs;
 mod keeper;
 mod log;
+mod network;
 mod ports;
 mod record;
 mod shelf;
@@ -110,7 +111,11 @@ async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
     let publishing = async_listener(bequest.publishing)?;
 
     let record = Record::go_on(Writer::new(bequest.audit, bequest.head)?, bequest.stay);
-    let house = House::new(init, keeper.clone(), record);
+    let network = bequest.gate.is_some().then_some(bequest.network);
+    let house = House::new(init, keeper.clone(), record, network);
+    if let (Some(network), Some(gate)) = (&house.network, bequest.gate) {
+        network.open(async_stream(gate)?);
+    }
     let renewed = Arc::clone(&house);
     // Beside all else: a question that was dropped halfway would leave its answer to the next one.
     tokio::spawn(async move { renewed.record.renew(&renewed.keeper).await });

@@ -102,6 +102,14 @@ impl Record {
         }
     }
 
+    /// Something is about to leave, or was kept from it.
+    pub(crate) fn outgoing(&self, event: &Event) -> Result<(), RecordError> {
+        if self.state().is_full {
+            return Err(RecordError::Full);
+        }
+        self.put(event)
+    }
+
     /// A process is about to be asked for.
     pub(crate) fn exec(&self, number: u64, exec: &Exec) -> Result<(), RecordError> {
         if self.state().is_full {

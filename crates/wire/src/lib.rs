@@ -29,9 +29,10 @@ pub use message::{
     Ask, Attach, Change, Detach, Dial, Dialled, EXEC_VARIABLE, Event, Exec, ExecEvent, ExecInput, ExecState,
     Execs, Exited, FILE_REQUEST_LIMIT, Failed, FileAnswer, FileAsk, FileChanged, FileCode, FileDone,
     FileEntry, FileFailed, FileKind, FileMoved, FileOrder, FileReply, FileRequest, FileSkipped, FileStat,
-    LIST_LIMIT, List, ListDirectory, MakeDirectory, MoveFile, NewLimits, PATH_LIMIT, PackTree, Pause,
-    PortState, PortStates, Ports, ReadFile, RemoveFile, Request, Send, SkippedWhy, Started, StatFile, Step,
-    Stop, Tell, UnpackTree, Unpublish, Unpublished, VERSION, WatchFile, WindowSize, WriteFile, WriteHow,
+    Flow, Flows, LIST_LIMIT, List, ListDirectory, MakeDirectory, MoveFile, Net, NewLimits, PATH_LIMIT,
+    PackTree, Pause, Policy, PortState, PortStates, Ports, ReadFile, RemoveFile, Request, Send, SkippedWhy,
+    Started, StatFile, Step, Stop, Tell, UnpackTree, Unpublish, Unpublished, VERSION, WatchFile, WindowSize,
+    WriteFile, WriteHow,
 };
 pub use relay::{Carrier, Count, relay, reset};
 pub use stream::{over_pipes, over_socket};

@@ -3,6 +3,7 @@
 //! of the host, never printed unescaped.
 
 mod files;
+mod network;
 mod pause;
 mod ports;
 mod process;
@@ -13,6 +14,7 @@ pub use files::{
     MakeDirectory, MoveFile, PATH_LIMIT, PackTree, ReadFile, RemoveFile, SkippedWhy, StatFile, UnpackTree,
     WatchFile, WriteFile, WriteHow,
 };
+pub use network::{Flow, Flows, Net, Policy};
 pub use pause::{NewLimits, Pause};
 pub use ports::{Dial, Dialled, PortState, PortStates, Ports, Unpublish, Unpublished};
 pub use process::{
@@ -34,7 +36,7 @@ pub struct Request {
     #[prost(uint32, tag = "1")]
     pub version: u32,
     /// The question itself.
-    #[prost(oneof = "Ask", tags = "2, 3, 4, 5, 6, 7, 8, 9, 20, 21, 22")]
+    #[prost(oneof = "Ask", tags = "2, 3, 4, 5, 6, 7, 8, 9, 20, 21, 22, 30, 31")]
     pub ask: Option<Ask>,
 }
 
@@ -79,6 +81,13 @@ pub enum Ask {
     /// Close a published port: answered by one [`Unpublished`]. Asked of a supervisor only.
     #[prost(message, tag = "22")]
     Unpublish(Unpublish),
+    /// What has been seen of the sandbox's network: answered by one [`Flows`], and by more where those are wanted that
+    /// change. Asked of a supervisor only.
+    #[prost(message, tag = "30")]
+    Net(Net),
+    /// The owner changes what may leave: answered when it holds. Asked of a supervisor only.
+    #[prost(message, tag = "31")]
+    SetPolicy(Policy),
 }
 
 /// Something to be done with files.

@@ -1,0 +1,207 @@
+//! What goes both ways on a connection that has been made, and whether the client means the host that it was made to.
+
+use std::io;
+use std::time::Duration;
+
+use policy::Wall;
+use policy::network::{Refusal, Request, Rule, Verdict};
+use tokio::io::Interest;
+use tokio::net::TcpStream;
+
+use crate::carry::{Meter, carry};
+use crate::connection::{Wanted, reset};
+use crate::gateway::Gateway;
+use crate::hello::Hello;
+use crate::http;
+use crate::listen::{Heard, Patience, listen};
+use crate::seen::{Peer, Seen};
+
+/// How long letters that could be the beginning of a request are held back.
+const A_MOMENT: Duration = Duration::from_millis(30);
+
+/// What may be spoken to a host by its name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Languages {
+    /// Anything.
+    All,
+    /// HTTP and TLS.
+    Web,
+    /// HTTP.
+    Http,
+}
+
+/// What has gone both ways.
+#[derive(Debug, Default)]
+pub struct Traffic {
+    /// Bytes out of the sandbox.
+    pub sent: Meter,
+    /// Bytes into it.
+    pub received: Meter,
+}
+
+impl Traffic {
+    /// Resolves when nothing has moved for so long, and at most for twice as long.
+    pub(crate) async fn stands_still(&self, limit: Duration) {
+        let total = || self.sent.get() + self.received.get();
+        let mut before = total();
+        loop {
+            tokio::time::sleep(limit).await;
+            let now = total();
+            if now == before {
+                return;
+            }
+            before = now;
+        }
+    }
+}
+
+/// A connection that has been made.
+pub(crate) struct Conversation<'serving> {
+    pub(crate) gateway: &'serving Gateway,
+    pub(crate) number: u64,
+    pub(crate) wanted: &'serving Wanted,
+    /// To the client inside, and to the outside.
+    pub(crate) streams: (&'serving TcpStream, &'serving TcpStream),
+    pub(crate) traffic: &'serving Traffic,
+}
+
+impl Conversation<'_> {
+    /// Bytes both ways, to the end. Where only some languages may be spoken, the client is listened to first; what the
+    /// server says is passed on meanwhile, for in some protocols the server begins.
+    pub(crate) async fn hold(&self, languages: Option<Languages>) -> Result<(), Refusal> {
+        let languages = languages.filter(|_| self.gateway.weaken.keeps(Wall::EgressNames));
+        let (inner, outer) = self.streams;
+        let back = carry(outer, inner, &self.gateway.pipes, &self.traffic.received);
+        tokio::pin!(back);
+        let mut is_over = false;
+        if let Some(languages) = languages {
+            let heard = self.listen(languages);
+            tokio::pin!(heard);
+            let heard = loop {
+                tokio::select! {
+                    heard = &mut heard => break heard?,
+                    ended = &mut back, if !is_over => match ended {
+                        Ok(()) => is_over = true,
+                        Err(_) => return self.broken(),
+                    },
+                }
+            };
+            self.check(&heard, languages)?;
+            if heard == Heard::Http {
+                // A server that begins speaks something else.
+                if is_over || self.traffic.received.get() > 0 {
+                    return Err(Refusal::MalformedResponse);
+                }
+                return self.relay().await;
+            }
+        }
+        let forth = carry(inner, outer, &self.gateway.pipes, &self.traffic.sent);
+        let ended = if is_over { forth.await } else { tokio::try_join!(forth, back).map(drop) };
+        ended.or_else(|_| self.broken())
+    }
+
+    /// Waits until it is known what the client speaks. Letters that may be all it says are passed on; what makes a request
+    /// of them later was not looked at as one, and is refused.
+    async fn listen(&self, languages: Languages) -> Result<Heard, Refusal> {
+        let (inner, outer) = self.streams;
+        let letters = (languages == Languages::All).then_some(A_MOMENT);
+        let patience = Patience { whole: self.gateway.limits.head, letters };
+        let mut said = Vec::new();
+        loop {
+            match listen(inner, &said, patience).await? {
+                Heard::Letters(letters) => {
+                    self.traffic.sent.add(letters.len());
+                    // A server that takes them no more is found out when all else is passed on.
+                    let _ = pass_on(outer, &letters).await;
+                    said.extend(letters);
+                }
+                Heard::Http if !said.is_empty() => return Err(Refusal::MalformedRequest),
+                heard => return Ok(heard),
+            }
+        }
+    }
+
+    /// Either side has broken off, and the other hears of it.
+    fn broken(&self) -> Result<(), Refusal> {
+        reset(self.streams.0);
+        reset(self.streams.1);
+        Ok(())
+    }
+
+    /// Whether what the client says is meant for the host, as far as its first words tell.
+    fn check(&self, heard: &Heard, languages: Languages) -> Result<(), Refusal> {
+        let Peer::Name(name) = &self.wanted.peer else { return Ok(()) };
+        match (heard, languages) {
+            (Heard::Http | Heard::Nothing, _) | (Heard::Other | Heard::Letters(_), Languages::All) => Ok(()),
+            (Heard::Other | Heard::Letters(_), Languages::Web | Languages::Http)
+            | (Heard::Tls(_), Languages::Http) => Err(Refusal::NotHttp),
+            (Heard::Tls(hello), Languages::All | Languages::Web) => match hello {
+                Hello::Host(host) if *host == **name => Ok(()),
+                Hello::Host(_) => Err(Refusal::ServerNameDiffers),
+                Hello::Nameless => Err(Refusal::ServerNameMissing),
+                Hello::Malformed | Hello::More => Err(Refusal::MalformedHello),
+            },
+        }
+    }
+
+    /// Passes requests on, each after it has been decided on.
+    async fn relay(&self) -> Result<(), Refusal> {
+        let (inner, outer) = self.streams;
+        let limits = self.gateway.limits;
+        let times = http::Times { head: limits.head, idle: limits.idle };
+        match http::relay(inner, outer, self, &times, self.traffic).await? {
+            http::Ended::Closed => Ok(()),
+            http::Ended::Upgraded => {
+                let pipes = &self.gateway.pipes;
+                let forth = carry(inner, outer, pipes, &self.traffic.sent);
+                let back = carry(outer, inner, pipes, &self.traffic.received);
+                tokio::try_join!(forth, back).map(drop).or_else(|_| self.broken())
+            }
+        }
+    }
+}
+
+/// Writes all of it.
+async fn pass_on(outer: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let count = outer.async_io(Interest::WRITABLE, || Ok(rustix::io::write(outer, bytes)?)).await?;
+        bytes = &bytes[count..];
+    }
+    Ok(())
+}
+
+impl http::Judge for Conversation<'_> {
+    /// Each request is decided on by itself, by the policy of now.
+    fn judge(&self, request: &http::Head<'_>) -> Result<(), Refusal> {
+        let decided = self.decide(request);
+        let (method, target) = (request.method().as_str(), request.target());
+        let seen = Seen::Request { number: self.number, method, target, refusal: decided.err() };
+        self.gateway.witness.see(&seen).map_err(|_| Refusal::Unrecorded)?;
+        decided
+    }
+}
+
+impl Conversation<'_> {
+    fn decide(&self, request: &http::Head<'_>) -> Result<(), Refusal> {
+        let Wanted { peer: Peer::Name(name), port } = self.wanted else { return Ok(()) };
+        let http::Authority { host, port: said } = request.host();
+        let is_same = *host == http::Host::Name((**name).clone()) && said.is_none_or(|said| said == *port);
+        if !is_same {
+            return Err(Refusal::HostDiffers);
+        }
+        let policy = self.gateway.policy();
+        let verdict = match policy.decide(&Request::Connect(name, *port)) {
+            // Only where a rule is about paths does it matter that there is one spelling of them.
+            Verdict::Rule(Rule { http: Some(_), .. }) => {
+                let path = request.path().map_err(|_| Refusal::MalformedRequest)?;
+                policy.decide(&Request::Http(name, *port, request.method(), &path))
+            }
+            verdict => verdict,
+        };
+        match verdict {
+            Verdict::Refused(_) if !self.gateway.weaken.keeps(Wall::Egress) => Ok(()),
+            Verdict::Refused(refusal) => Err(refusal),
+            Verdict::Rule(_) | Verdict::Private(_) | Verdict::Public | Verdict::Service(_) => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! The gateway of one sandbox: what it knows, and the sockets that it serves.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use policy::network::NetworkPolicy;
+use tokio::net::{TcpListener, UdpSocket};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use crate::carry::Pipes;
+use crate::connection;
+use crate::dns;
+use crate::names::Names;
+use crate::resolve::Resolver;
+use crate::seen::Witness;
+use crate::weaken::Weaken;
+
+/// How long nothing is accepted after the kernel could not give a connection.
+const BREATH: Duration = Duration::from_millis(100);
+
+/// How much and how long.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// How many connections may be open at once.
+    pub connections: usize,
+    /// How long a client may take from the first byte of what names its host to the last.
+    pub head: Duration,
+    /// How long nothing may move.
+    pub idle: Duration,
+    /// How long it may take to find and reach a host.
+    pub dial: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connections: 8192,
+            head: Duration::from_secs(15),
+            idle: Duration::from_secs(3600),
+            dial: Duration::from_secs(20),
+        }
+    }
+}
+
+/// Two sockets in the sandbox's network, to which everything there is led.
+#[derive(Debug)]
+pub struct Entrance {
+    /// The one that connections come to.
+    pub connections: OwnedFd,
+    /// The one that questions for names come to.
+    pub questions: OwnedFd,
+}
+
+/// The only way out of a sandbox.
+#[derive(Debug)]
+pub struct Gateway {
+    policy: watch::Sender<Arc<NetworkPolicy>>,
+    names: Mutex<Names>,
+    pub(crate) resolver: Resolver,
+    pub(crate) witness: Arc<dyn Witness>,
+    pub(crate) limits: Limits,
+    pub(crate) pipes: Pipes,
+    pub(crate) weaken: Weaken,
+    places: Arc<Semaphore>,
+    numbers: AtomicU64,
+}
+
+impl Gateway {
+    /// The gateway of a sandbox of which this may leave.
+    #[must_use]
+    pub fn new(policy: NetworkPolicy, limits: Limits, witness: Arc<dyn Witness>) -> Self {
+        Self {
+            policy: watch::Sender::new(Arc::new(policy)),
+            names: Mutex::new(Names::new(Instant::now().into_std())),
+            resolver: Resolver::default(),
+            witness,
+            limits,
+            pipes: Pipes::default(),
+            weaken: Weaken::here(),
+            places: Arc::new(Semaphore::new(limits.connections)),
+            numbers: AtomicU64::new(0),
+        }
+    }
+
+    /// What may leave now.
+    #[must_use]
+    pub fn policy(&self) -> Arc<NetworkPolicy> {
+        Arc::clone(&self.policy.borrow())
+    }
+
+    /// From now on only this may leave: what is open and no longer may be is cut.
+    pub fn set_policy(&self, policy: NetworkPolicy) {
+        self.policy.send_replace(Arc::new(policy));
+    }
+
+    /// Hears of new policies.
+    pub(crate) fn policies(&self) -> watch::Receiver<Arc<NetworkPolicy>> {
+        self.policy.subscribe()
+    }
+
+    /// A name is there with its address or not at all, so poison is ignored.
+    pub(crate) fn names(&self) -> MutexGuard<'_, Names> {
+        self.names.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn next_number(&self) -> u64 {
+        self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Serves what comes to an entrance, until it is dropped; so are its connections then.
+    pub async fn serve(self: &Arc<Self>, Entrance { connections, questions }: Entrance) -> io::Result<()> {
+        let listener = std::net::TcpListener::from(connections);
+        listener.set_nonblocking(true)?;
+        let listener = TcpListener::from_std(listener)?;
+        let questions = std::net::UdpSocket::from(questions);
+        questions.set_nonblocking(true)?;
+        let questions = UdpSocket::from_std(questions)?;
+        tokio::join!(self.accept(listener), dns::by_udp(self, questions));
+        Ok(())
+    }
+
+    async fn accept(self: &Arc<Self>, listener: TcpListener) {
+        let mut connections = JoinSet::new();
+        loop {
+            let accepted = tokio::select! {
+                accepted = listener.accept() => accepted,
+                Some(_) = connections.join_next() => continue,
+            };
+            let Ok((stream, _)) = accepted else {
+                tokio::time::sleep(BREATH).await;
+                continue;
+            };
+            let place = Arc::clone(&self.places).try_acquire_owned().ok();
+            let gateway = Arc::clone(self);
+            connections.spawn(async move { connection::serve(&gateway, stream, place).await });
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The sandbox's way out: a gateway on sockets of its network, which come out of it while the walls go up. Nothing is
+//! served before they are here, and a sandbox from which none come has no way out.
+
+mod ledger;
+mod repeats;
+
+use std::io::{self, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gateway::{Entrance, Gateway, Limits, Witness};
+use policy::network::NetworkPolicy;
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use tokio::io::Interest;
+use tokio::net::UnixStream;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::task::{JoinHandle, JoinSet};
+use wire::{Channel, Flows, LaneError, Net};
+
+use crate::client::{EINVAL, ENOSPC};
+use crate::record::Record;
+
+use ledger::Ledger;
+
+/// How many lines of the table go in one message.
+const AT_ONCE: usize = 64;
+
+/// The way out of a sandbox that has one.
+#[derive(Debug)]
+pub(crate) struct Network {
+    gateway: Arc<Gateway>,
+    ledger: Arc<Ledger>,
+    serving: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Network {
+    pub(crate) fn new(policy: NetworkPolicy, record: Arc<Record>) -> Self {
+        let ledger = Arc::new(Ledger::new(record));
+        let witness: Arc<dyn Witness> = Arc::<Ledger>::clone(&ledger);
+        Self { gateway: Arc::new(Gateway::new(policy, limits(), witness)), ledger, serving: Mutex::default() }
+    }
+
+    /// Begins to serve what comes from inside.
+    pub(crate) fn open(&self, gate: UnixStream) {
+        let serving = tokio::spawn(serve(gate, Arc::clone(&self.gateway)));
+        *self.serving.lock().unwrap_or_else(PoisonError::into_inner) = Some(serving);
+    }
+
+    /// Cuts everything, as the sandbox ends, and puts on record what is not there yet.
+    pub(crate) async fn close(&self) {
+        let serving = self.serving.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(serving) = serving {
+            serving.abort();
+            let _ = serving.await;
+        }
+        self.ledger.settle();
+    }
+
+    /// Only this may leave from now on, once that is on record; or the error number of why not.
+    pub(crate) fn set_policy(&self, json: &str) -> Result<(), i32> {
+        let policy: NetworkPolicy = serde_json::from_str(json).map_err(|_| EINVAL)?;
+        self.ledger.policy(&policy).map_err(|_| ENOSPC)?;
+        self.gateway.set_policy(policy);
+        Ok(())
+    }
+
+    /// Tells what has been seen, and where that is wanted what is seen from now on.
+    pub(crate) async fn tell(&self, channel: &mut Channel, net: Net) -> Result<(), LaneError> {
+        let mut changes = self.ledger.follow();
+        let sender = &mut channel.messages.sender;
+        let mut flows = self.ledger.flows();
+        loop {
+            for some in flows.chunks(AT_ONCE) {
+                sender.send_message(&Flows { flows: some.to_vec() }).await?;
+            }
+            if !net.follow {
+                return Ok(());
+            }
+            flows = match changes.recv().await {
+                Ok(flow) => vec![flow],
+                Err(RecvError::Lagged(_)) => self.ledger.flows(),
+                Err(RecvError::Closed) => return Ok(()),
+            };
+        }
+    }
+}
+
+/// Serves each entrance as it comes, until it is dropped.
+async fn serve(gate: UnixStream, gateway: Arc<Gateway>) {
+    let mut entrances = JoinSet::new();
+    while let Ok(Some(entrance)) = gate.async_io(Interest::READABLE, || receive(&gate)).await {
+        let gateway = Arc::clone(&gateway);
+        entrances.spawn(async move { gateway.serve(entrance).await });
+    }
+    drop(gate);
+    while entrances.join_next().await.is_some() {}
+}
+
+/// What a sandbox may have open at once follows from what this process may.
+fn limits() -> Limits {
+    /// For all that is not a connection of the sandbox's.
+    const OTHERS: u64 = 256;
+    let mine = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
+    let default = Limits::default();
+    // Each has two ends.
+    let places = usize::try_from(mine.saturating_sub(OTHERS) / 2).unwrap_or(usize::MAX);
+    Limits { connections: default.connections.min(places), ..default }
+}
+
+/// Receives two sockets; none when there are no more.
+fn receive(gate: &UnixStream) -> io::Result<Option<Entrance>> {
+    let mut byte = [0];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let received = recvmsg(gate, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+    if received.bytes == 0 {
+        return Ok(None);
+    }
+    let mut sockets: Vec<OwnedFd> = Vec::new();
+    for message in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmRights(received) = message {
+            sockets.extend(received);
+        }
+    }
+    let [connections, questions] = sockets.try_into().map_err(|_| io::ErrorKind::InvalidData)?;
+    Ok(Some(Entrance { connections, questions }))
+}
