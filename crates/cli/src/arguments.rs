@@ -1,6 +1,7 @@
 //! The command line as it is written: one definition for parsing, help, completions and man pages. What it
 //! means is decided in `settings`.
 
+mod network;
 mod ports;
 mod sandboxes;
 mod terminals;
@@ -15,6 +16,7 @@ use policy::{Cpus, Limits, Mount, Pids, PublishedPort, SandboxName, SandboxPath,
 
 use crate::keys::DetachKeys;
 
+pub(crate) use network::{Explain, Net, NetworkOptions, Policy, PolicyAction, SetPolicy, ShowPolicy, Way};
 pub(crate) use ports::{Port, PortAction};
 pub(crate) use sandboxes::{Audit, Cp, Create, Exec, Gc, Inspect, Logs, Ls, Rm, Start, Stop, Wait};
 pub(crate) use terminals::{Attach, Send, Terminals};
@@ -56,6 +58,8 @@ pub(crate) enum Subcommand {
     Terminals(Terminals),
     Send(Send),
     Port(Port),
+    Net(Net),
+    Policy(Policy),
     Rm(Rm),
     Audit(Audit),
     Gc(Gc),
@@ -85,6 +89,8 @@ Examples:
   agentbox run -- bash
   agentbox run --mount ~/data:/data --env API_URL -- ./analyse /data
   agentbox run --memory 512M --cpus 0.5 --timeout 5m -- python3 untrusted.py
+  agentbox run --preset pypi -- pip install --target . requests
+  agentbox run --service model=127.0.0.1:11434 -- curl http://model:11434/api/tags
   agentbox run --publish 8080:8000 -- python3 -m http.server
   tar c . | agentbox run -- sh -c 'tar x && make test'")]
 pub(crate) struct Run {
@@ -184,6 +190,8 @@ pub(crate) struct SandboxOptions {
     /// Let the command make user namespaces, for tools that sandbox themselves
     #[arg(long)]
     pub(crate) nested: bool,
+    #[command(flatten)]
+    pub(crate) network: NetworkOptions,
 }
 
 /// See what this machine grants a sandbox, and the command that mends what is missing.

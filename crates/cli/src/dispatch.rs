@@ -7,7 +7,7 @@ use engine::{EngineError, WaitingKeeper};
 use crate::arguments::{Arguments, Subcommand};
 use crate::failure::Failure;
 use crate::{
-    audit, cp, doctor, exec, generate, pause, ports, processes, run, sandboxes, stay, terminals, top,
+    audit, cp, doctor, exec, generate, network, pause, ports, processes, run, sandboxes, stay, terminals, top,
 };
 
 /// Does what was asked. The keeper was started while the arguments were read, where one is needed.
@@ -34,6 +34,8 @@ pub(crate) fn dispatch(
         Subcommand::Terminals(terminals) => terminals::terminals(&terminals),
         Subcommand::Send(send) => terminals::send(&send),
         Subcommand::Port(port) => ports::port(&port),
+        Subcommand::Net(net) => network::net(&net),
+        Subcommand::Policy(policy) => network::policy(policy),
         Subcommand::Cp(cp) => cp::cp(&cp),
         Subcommand::Audit(arguments) => audit::audit(&arguments),
         Subcommand::Gc(gc) => audit::gc(&gc),

@@ -11,6 +11,7 @@ mod exec;
 mod failure;
 mod generate;
 mod keys;
+mod network;
 mod outcome;
 mod output;
 mod pause;

@@ -5,6 +5,7 @@ use std::process::ExitCode;
 
 use engine::{Command, Engine, Events, KeeperEvent, Reason, Starting, Stay, WaitingKeeper};
 use policy::SandboxSpec;
+use policy::network::Mode;
 use tokio::sync::oneshot;
 use wire::{Ask, Exec, Request, VERSION};
 
@@ -12,6 +13,7 @@ use crate::arguments::Run;
 use crate::conversation::{About, Ended, Screen, converse};
 use crate::failure::Failure;
 use crate::keys::DetachKeys;
+use crate::network::Blocked;
 use crate::outcome::{SIGHUP, exit_code, expired, left, not_started, output_broken, signalled};
 use crate::output::print_report;
 use crate::ports::say_chosen;
@@ -65,7 +67,10 @@ async fn attach(
 
     let detached = command.terminal.is_some();
     let exec = Exec { last: true, detached, terminal_name: MAIN.to_owned(), ..command.exec(spec) };
-    if command.terminal.is_some() {
+    let mut standing = Some(standing);
+    if command.terminal.is_some()
+        && let Some(standing) = standing.take()
+    {
         // The report comes before the command has the screen, and on a terminal that still starts its lines.
         let _ = standing.await;
     }
@@ -77,7 +82,16 @@ async fn attach(
         &mut signals,
         command.terminal.map(|_| Screen { raw: raw.as_ref(), keys }),
     );
-    let ended = ended.await;
+    let has_network = spec.network.mode != Mode::None;
+    let mut blocked = Blocked::default();
+    let ended = match standing.filter(|_| has_network) {
+        Some(standing) => tokio::select! {
+            ended = ended => ended,
+            never = blocked.watch(engine, &spec.id, standing) => match never {},
+        },
+        // A command that has the screen is not disturbed: all is said at the end.
+        None => ended.await,
+    };
     // The terminal is given back before anything is said.
     drop(raw);
     drop(cleaning);
@@ -94,6 +108,9 @@ async fn attach(
         }
         Err(_) => Err(Failure::new("the sandbox was lost")),
     };
+    if has_network {
+        blocked.finish(engine, &spec.id, report);
+    }
     if kept.is_err() {
         // The keeper may have been killed before it could clean up.
         drop(engine.reconcile());

@@ -14,6 +14,7 @@ use policy::{
 
 use crate::arguments::{self, Run, SandboxOptions, TerminalOptions};
 use crate::failure::Failure;
+use crate::network;
 use crate::ports;
 use crate::terminal;
 
@@ -72,6 +73,7 @@ pub(crate) fn spec(options: SandboxOptions, engine: &Engine) -> Result<SandboxSp
         nesting: if options.nested { Nesting::Open } else { Nesting::Closed },
         life: Life { lifetime: options.lifetime, idle_timeout: options.idle_timeout },
         ports: options.publish,
+        network: network::resolve(options.network)?,
     })
 }
 

@@ -44,6 +44,17 @@ pub enum EngineError {
         /// Who has it.
         id: String,
     },
+    /// A list of rules.
+    #[error("cannot use the allowlist '{}'", path.display())]
+    Allowlist {
+        /// Which.
+        path: PathBuf,
+        /// What is the matter.
+        source: io::Error,
+    },
+    /// It has no way out that a policy could be about.
+    #[error("sandbox {0} was started without a network")]
+    NoNetwork(String),
     /// What can only be done to a sandbox that runs.
     #[error("sandbox {0} does not run")]
     NotRunning(String),
@@ -171,6 +182,10 @@ impl EngineError {
             Self::Unknown(_) => "`agentbox ls -a` lists all of them",
             Self::Ambiguous { .. } => "write more of the id",
             Self::NameTaken { .. } => "choose another name, or remove that sandbox with `agentbox rm`",
+            Self::Allowlist { .. } => {
+                "one rule a line: HOST[:PORT], *.DOMAIN or an address; `#` begins a comment"
+            }
+            Self::NoNetwork(_) => "start one with --network allowlist, or with something that it may reach",
             Self::NotRunning(id) => return Some(format!("start it with `agentbox start {id}`")),
             Self::Running(id) => {
                 return Some(format!("stop it first with `agentbox stop {id}`, or add --force"));

@@ -174,7 +174,7 @@ impl Engine {
     }
 
     /// Asks for something that is answered by being done, or with the error number of why not.
-    async fn tell(&self, id: &SandboxId, ask: Ask) -> Result<(), EngineError> {
+    pub(crate) async fn tell(&self, id: &SandboxId, ask: Ask) -> Result<(), EngineError> {
         let silent = |source| EngineError::Silent { id: id.to_string(), source };
         let mut asked = self.ask(id, ask).await?;
         let answer = asked.channel.messages.receiver.next_message::<ExecEvent>();

@@ -84,6 +84,7 @@ fn spec(engine: &Engine) -> Result<SandboxSpec, Problem> {
         nesting: Nesting::Closed,
         life: Life::default(),
         ports: Vec::new(),
+        network: policy::network::NetworkPolicy::default(),
     })
 }
 

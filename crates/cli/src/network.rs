@@ -1,0 +1,79 @@
+//! What may leave a sandbox: what the options of `run` and `policy set` mean, `agentbox policy` and `agentbox net`.
+
+mod blocked;
+mod explain;
+mod show;
+
+use std::io::{self, Write as _};
+use std::net::IpAddr;
+
+use engine::{read_allowlist, standing_rules};
+use policy::network::{HostName, Mode, NetworkPolicy, Refusal, Rule};
+
+use crate::arguments::{NetworkOptions, Way};
+use crate::failure::Failure;
+
+pub(crate) use blocked::Blocked;
+pub(crate) use explain::policy;
+pub(crate) use show::net;
+
+/// What the options mean together with the lists that stand.
+pub(crate) fn resolve(options: NetworkOptions) -> Result<NetworkPolicy, Failure> {
+    let mode = mode(&options)?;
+    if mode == Mode::Full {
+        // Nobody is to overlook it.
+        let _ = writeln!(
+            io::stderr(),
+            "warning: the whole public network is open to this sandbox; what it reads there it may obey, and what it \
+             holds it can send anywhere"
+        );
+    }
+    let mut allow = options.allow;
+    allow.extend(options.preset.into_iter().flat_map(|preset| preset.rules));
+    for path in &options.allow_file {
+        allow.extend(read_allowlist(path)?);
+    }
+    if mode == Mode::Allowlist {
+        allow.extend(standing_rules()?);
+    }
+    let (deny, private, services) = (options.deny, options.allow_private, options.service);
+    Ok(NetworkPolicy { mode, allow, deny, private, services })
+}
+
+/// Whoever allows something wants it to be reached.
+fn mode(options: &NetworkOptions) -> Result<Mode, Failure> {
+    let something = !options.allow.is_empty()
+        || !options.allow_file.is_empty()
+        || !options.preset.is_empty()
+        || !options.service.is_empty()
+        || !options.allow_private.is_empty();
+    match options.network {
+        _ if options.full_network => Ok(Mode::Full),
+        Some(Way::Full) => Ok(Mode::Full),
+        Some(Way::Allowlist) => Ok(Mode::Allowlist),
+        Some(Way::None) if something => {
+            Err(Failure::new("something is to be reached, and the sandbox is to have no network")
+                .hint("leave --network none out"))
+        }
+        None if something => Ok(Mode::Allowlist),
+        Some(Way::None) | None => Ok(Mode::None),
+    }
+}
+
+/// The option that would let somebody be reached, where one would.
+pub(crate) fn option(refusal: Refusal, host: &str, port: u16) -> Option<String> {
+    // Only what a rule can be about is said to be allowed by one.
+    let (rule, is_address) = match host.parse::<IpAddr>() {
+        Ok(IpAddr::V6(address)) => (format!("[{address}]"), true),
+        Ok(IpAddr::V4(address)) => (address.to_string(), true),
+        Err(_) => (host.parse::<HostName>().ok()?.to_string(), false),
+    };
+    let rule = if matches!(port, 0 | 80 | 443) { rule } else { format!("{rule}:{port}") };
+    let is_rule = rule.parse::<Rule>().is_ok();
+    match refusal {
+        Refusal::NotInAllowlist | Refusal::PortNotAllowed if is_rule => Some(format!("--allow {rule}")),
+        Refusal::PrivateAddress if is_address && is_rule => Some(format!("--allow {rule}")),
+        Refusal::PrivateAddress if is_rule => Some(format!("--allow-private {rule}")),
+        _ => None,
+    }
+}

@@ -1,0 +1,169 @@
+//! `agentbox policy`: what may leave a sandbox, changed, shown, and explained by the same function that decides.
+
+use std::net::IpAddr;
+use std::num::NonZeroU16;
+use std::process::ExitCode;
+
+use engine::Engine;
+use policy::network::{HostName, HttpPath, Method, NetworkPolicy, Refusal, Request, Verdict};
+use serde_json::json;
+
+use crate::arguments::{Explain, Policy, PolicyAction, SetPolicy, ShowPolicy};
+use crate::failure::{Failure, escape};
+use crate::output::{json_line, print};
+use crate::stay::in_runtime;
+
+use super::{option, resolve};
+
+pub(crate) fn policy(policy: Policy) -> Result<ExitCode, Failure> {
+    match policy.action {
+        PolicyAction::Show(show) => self::show(&show),
+        PolicyAction::Set(set) => self::set(*set),
+        PolicyAction::Explain(explain) => self::explain(&explain),
+    }
+}
+
+fn show(show: &ShowPolicy) -> Result<ExitCode, Failure> {
+    let engine = Engine::open()?;
+    let policy = engine.policy(&engine.find(&show.sandbox)?)?;
+    if show.json {
+        return print(&json_line(&json!(policy)));
+    }
+    let NetworkPolicy { mode, allow, deny, private, services } = &policy;
+    let mut text = format!("network        {}\n", mode.name());
+    deny.iter().for_each(|target| text.push_str(&format!("deny           {target}\n")));
+    allow.iter().for_each(|rule| text.push_str(&format!("allow          {rule}\n")));
+    private.iter().for_each(|rule| text.push_str(&format!("allow-private  {rule}\n")));
+    services.iter().for_each(|service| text.push_str(&format!("service        {service}\n")));
+    print(&escape_lines(&text))
+}
+
+/// What comes from a file is inert on a terminal, line by line.
+fn escape_lines(text: &str) -> String {
+    text.lines().map(|line| escape(line) + "\n").collect()
+}
+
+fn set(set: SetPolicy) -> Result<ExitCode, Failure> {
+    let engine = Engine::open()?;
+    let id = engine.find(&set.sandbox)?;
+    let policy = resolve(set.network)?;
+    in_runtime(async { Ok(engine.set_policy(&id, policy).await?) })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// What is to be reached, as it was written.
+struct Meant {
+    host: Host,
+    port: NonZeroU16,
+    /// For the address of a page: how it is asked for.
+    page: Option<(Method, HttpPath)>,
+}
+
+enum Host {
+    Name(HostName),
+    Address(IpAddr),
+}
+
+fn explain(explain: &Explain) -> Result<ExitCode, Failure> {
+    let engine = Engine::open()?;
+    let policy = engine.policy(&engine.find(&explain.sandbox)?)?;
+    let meant = read(explain)?;
+    let verdict = match (&meant.host, &meant.page) {
+        (Host::Name(name), None) => policy.decide(&Request::Connect(name, meant.port)),
+        (Host::Name(name), Some((method, path))) => {
+            policy.decide(&Request::Http(name, meant.port, method, path))
+        }
+        (Host::Address(address), _) => policy.decide(&Request::Raw(*address, meant.port)),
+    };
+    let host = match &meant.host {
+        Host::Name(name) => name.to_string(),
+        Host::Address(address) => address.to_string(),
+    };
+    let port = meant.port.get();
+    let (word, rule, refusal) = describe(verdict);
+    let hint = refusal.and_then(|refusal| option(refusal, &host, port));
+    let text = if explain.json {
+        let allowed = refusal.is_none();
+        json_line(&json!({
+            "host": host, "port": port, "allowed": allowed, "verdict": word, "rule": rule, "hint": hint
+        }))
+    } else {
+        let place = if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") };
+        let by = rule.map(|rule| format!(" by {rule}")).unwrap_or_default();
+        let why = refusal.map(|refusal| format!("refused: {refusal} ({})", refusal.code()));
+        let why = why.unwrap_or_else(|| "allowed".to_owned());
+        let hint = hint.map(|hint| format!("\nto allow: {hint}")).unwrap_or_default();
+        format!("{place}: {why}{by}{hint}\n")
+    };
+    print(&text)?;
+    Ok(if refusal.is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// The word for a verdict, what it comes from, and why not.
+fn describe(verdict: Verdict<'_>) -> (&'static str, Option<String>, Option<Refusal>) {
+    match verdict {
+        Verdict::Rule(rule) => ("allowed", Some(format!("--allow {rule}")), None),
+        Verdict::Private(rule) => ("allowed", Some(format!("--allow-private {rule}")), None),
+        Verdict::Public => ("allowed", Some("--full-network".to_owned()), None),
+        Verdict::Service(service) => ("allowed", Some(format!("--service {service}")), None),
+        Verdict::Refused(refusal) => (refusal.code(), None, Some(refusal)),
+    }
+}
+
+fn read(explain: &Explain) -> Result<Meant, Failure> {
+    const HTTPS: NonZeroU16 = NonZeroU16::new(443).expect("443 is not zero");
+    const HTTP: NonZeroU16 = NonZeroU16::new(80).expect("80 is not zero");
+    let unusable = |error: String| {
+        Failure::new(format!("'{}' is nothing that can be reached", escape(&explain.target)))
+            .cause(error)
+            .hint("write HOST, HOST:PORT, ADDRESS:PORT or the address of a page")
+    };
+    let plain = explain.target.strip_prefix("http://");
+    let secret = explain.target.strip_prefix("https://");
+    let rest = plain.or(secret).unwrap_or(&explain.target);
+    let is_page = plain.is_some() || secret.is_some();
+    let (place, path) = match rest.find('/') {
+        Some(at) if is_page => rest.split_at(at),
+        _ => (rest, "/"),
+    };
+    let usual = if plain.is_some() { HTTP } else { HTTPS };
+    let (host, port) = place_of(place, usual).map_err(unusable)?;
+    // What is asked over TLS is not seen.
+    let page = match plain {
+        Some(_) => {
+            let method = explain
+                .method
+                .parse()
+                .map_err(|error: policy::network::HttpRuleError| unusable(error.to_string()))?;
+            let path =
+                path.parse().map_err(|error: policy::network::HttpRuleError| unusable(error.to_string()))?;
+            Some((method, path))
+        }
+        None => None,
+    };
+    Ok(Meant { host, port, page })
+}
+
+fn place_of(place: &str, usual: NonZeroU16) -> Result<(Host, NonZeroU16), String> {
+    let (host, port) = match place.strip_prefix('[') {
+        Some(rest) => {
+            let (address, rest) = rest.split_once(']').ok_or("a bracket is open")?;
+            (address, rest.strip_prefix(':'))
+        }
+        None => match place.rsplit_once(':') {
+            Some((host, port)) if !host.contains(':') => (host, Some(port)),
+            _ => (place, None),
+        },
+    };
+    let port = match port {
+        Some(port) => port.parse().map_err(|_| format!("'{}' is no port", escape(port)))?,
+        None => usual,
+    };
+    match host.parse::<IpAddr>() {
+        Ok(address) => Ok((Host::Address(address), port)),
+        Err(_) => Ok((
+            Host::Name(host.parse().map_err(|error: policy::network::HostError| error.to_string())?),
+            port,
+        )),
+    }
+}

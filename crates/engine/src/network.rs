@@ -1,0 +1,106 @@
+//! What may leave sandboxes, from the owner's side: lists of rules that stand, and what is asked of running ones.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use policy::SandboxId;
+use policy::network::{Mode, NetworkPolicy, Rule, parse_allowlist};
+use wire::{Ask, Flow, Flows, Net};
+
+use crate::ask::{Asked, silent};
+use crate::error::EngineError;
+use crate::kept;
+use crate::start::Engine;
+
+/// Reads a list of rules.
+pub fn read_allowlist(path: &Path) -> Result<Vec<Rule>, EngineError> {
+    let unusable = |source| EngineError::Allowlist { path: path.to_owned(), source };
+    let bytes = fs::read(path).map_err(unusable)?;
+    parse_allowlist(&bytes).map_err(|error| unusable(io::Error::other(error)))
+}
+
+/// The rules of every list in `allowlist.d` of the configuration directories: the caller's own and the machine's.
+pub fn standing_rules() -> Result<Vec<Rule>, EngineError> {
+    let mut rules = Vec::new();
+    for directory in configuration() {
+        for list in lists(&directory.join("allowlist.d"))? {
+            rules.extend(read_allowlist(&list)?);
+        }
+    }
+    Ok(rules)
+}
+
+/// Where the caller's configuration is, and where the machine's.
+fn configuration() -> Vec<PathBuf> {
+    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
+    let own = variable("XDG_CONFIG_HOME").or_else(|| variable("HOME").map(|home| home.join(".config")));
+    own.into_iter().chain([PathBuf::from("/etc")]).map(|directory| directory.join("agentbox")).collect()
+}
+
+/// The lists in a directory, by their names; a directory that is not there has none.
+fn lists(directory: &Path) -> Result<Vec<PathBuf>, EngineError> {
+    let unusable = |source| EngineError::Allowlist { path: directory.to_owned(), source };
+    let entries = match fs::read_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries.map_err(unusable)?,
+    };
+    let mut lists = Vec::new();
+    for entry in entries {
+        let path = entry.map_err(unusable)?.path();
+        if path.extension().is_some_and(|extension| extension == "txt") {
+            lists.push(path);
+        }
+    }
+    lists.sort();
+    Ok(lists)
+}
+
+/// What has been seen of a sandbox's network, as it comes.
+#[derive(Debug)]
+pub struct Watched {
+    asked: Asked,
+    id: SandboxId,
+}
+
+impl Watched {
+    /// The next lines; none where there are no more.
+    pub async fn next(&mut self) -> Result<Option<Vec<Flow>>, EngineError> {
+        let flows = self.asked.channel.messages.receiver.next_message::<Flows>().await;
+        Ok(flows.map_err(io::Error::other).map_err(silent(&self.id))?.map(|flows| flows.flows))
+    }
+}
+
+impl Engine {
+    /// What may leave a sandbox.
+    pub fn policy(&self, id: &SandboxId) -> Result<NetworkPolicy, EngineError> {
+        Ok(self.filed(id)?.spec.network)
+    }
+
+    /// Gives a sandbox another policy: one that runs at once, one that is kept also when it starts again.
+    pub async fn set_policy(&self, id: &SandboxId, policy: NetworkPolicy) -> Result<(), EngineError> {
+        let _lock = kept::lock(&self.directories.kept())?;
+        let mut filed = self.filed(id)?;
+        let old = std::mem::replace(&mut filed.spec.network, policy);
+        if self.is_running(id) {
+            if old.mode == Mode::None {
+                return Err(EngineError::NoNetwork(id.to_string()));
+            }
+            let json = serde_json::to_string(&filed.spec.network).map_err(io::Error::other);
+            let json = json.map_err(silent(id))?;
+            self.tell(id, Ask::SetPolicy(wire::Policy { json })).await?;
+        }
+        let kept = self.kept(id);
+        let directory = if kept.exists() { kept.directory().to_owned() } else { self.runtime(id) };
+        filed.write(&directory).map_err(|source| EngineError::State { path: directory, source })
+    }
+
+    /// What has been seen of a running sandbox's network; with `follow` also what is seen from now on.
+    pub async fn watch_network(&self, id: &SandboxId, follow: bool) -> Result<Watched, EngineError> {
+        if self.policy(id)?.mode == Mode::None {
+            return Err(EngineError::NoNetwork(id.to_string()));
+        }
+        let asked = self.ask(id, Ask::Net(Net { follow })).await?;
+        Ok(Watched { asked, id: id.clone() })
+    }
+}
