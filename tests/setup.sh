@@ -8,6 +8,7 @@ needs=(
   bwrap:bubblewrap runc:runc crun:crun newuidmap:uidmap qemu-system-x86_64:qemu-system-x86 busybox:busybox-static
   cpio:cpio less:less nano:nano mc:mc strace:strace gdb:gdb tmux:tmux vim:vim-tiny htop:htop git:git gcc:gcc node:nodejs
   /usr/bin/python3:python3 java:default-jdk-headless ip:iproute2 setpriv:util-linux ps:procps
+  curl:curl openssl:openssl
 )
 
 missing=()

@@ -62,6 +62,8 @@ fn help() {
         "terminals",
         "send",
         "port",
+        "net",
+        "policy",
         "rm",
         "audit",
         "gc",

@@ -91,6 +91,7 @@ fn spec() -> SandboxSpec {
         nesting: Nesting::Closed,
         life: policy::Life::default(),
         ports: Vec::new(),
+        network: policy::network::NetworkPolicy::default(),
     }
 }
 

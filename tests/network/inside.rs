@@ -1,0 +1,100 @@
+//! What runs inside a sandbox in these tests, and what it says.
+
+use std::collections::BTreeMap;
+
+use harness::{Agentbox, Finished};
+use serde_json::Value;
+
+/// Tries what it is given, each as words: `tcp HOST PORT TEXT`, `udp HOST PORT TEXT` or `name NAME`. Prints JSON: what came
+/// of each, and how many seconds it took. Connections are made by address family, as programs do that know of no proxy.
+const TRY: &str = r#"
+import json, socket, sys, time
+
+def tcp(host, port, text):
+    with socket.create_connection((host, int(port)), 3) as talk:
+        talk.settimeout(3)
+        talk.sendall(text.encode())
+        got = talk.recv(65536)
+        return 'answered ' + got.decode(errors='replace') if got else 'closed'
+
+def udp(host, port, text):
+    family = socket.AF_INET6 if ':' in host else socket.AF_INET
+    talk = socket.socket(family, socket.SOCK_DGRAM)
+    talk.settimeout(3)
+    talk.sendto(text.encode(), (host, int(port)))
+    return 'answered ' + talk.recv(65536).decode(errors='replace')
+
+def name(name):
+    return 'found ' + ' '.join(sorted({found[4][0] for found in socket.getaddrinfo(name, 80)}))
+
+results = {}
+for words in sys.argv[1:]:
+    kind, *rest = words.split(' ', 3)
+    start = time.monotonic()
+    try:
+        result = {'tcp': tcp, 'udp': udp, 'name': name}[kind](*rest)
+    except OSError as error:
+        result = 'failed ' + (type(error).__name__ if error.errno is None else str(error))
+    results[words] = [result, time.monotonic() - start]
+print(json.dumps(results))
+"#;
+
+/// What came of an attempt.
+#[derive(Clone, Debug)]
+pub(crate) struct Outcome {
+    /// `answered …`, `found …`, `closed` or `failed …`.
+    pub(crate) text: String,
+    /// How long it took, in seconds.
+    pub(crate) seconds: f64,
+}
+
+/// What came of each attempt, and of the run.
+pub(crate) struct Attempts {
+    pub(crate) outcomes: BTreeMap<String, Outcome>,
+    pub(crate) finished: Finished,
+}
+
+impl Attempts {
+    /// What came of one.
+    #[track_caller]
+    pub(crate) fn of(&self, attempt: &str) -> &str {
+        &self.outcomes[attempt].text
+    }
+
+    /// Whether any of them was answered or found, and which.
+    pub(crate) fn successes(&self) -> Vec<String> {
+        let succeeded = |outcome: &Outcome| {
+            outcome.text.starts_with("answered")
+                || outcome.text.starts_with("found")
+                || outcome.text == "closed"
+        };
+        let those = self.outcomes.iter().filter(|(_, outcome)| succeeded(outcome));
+        those.map(|(attempt, outcome)| format!("{attempt}: {}", outcome.text)).collect()
+    }
+
+    /// The attempt that took longest.
+    pub(crate) fn slowest(&self) -> Option<(&String, f64)> {
+        let times = self.outcomes.iter().map(|(attempt, outcome)| (attempt, outcome.seconds));
+        times.max_by(|one, other| one.1.total_cmp(&other.1))
+    }
+}
+
+/// Tries all of it in a sandbox.
+#[track_caller]
+pub(crate) fn attempt(agentbox: Agentbox, attempts: &[&str]) -> Attempts {
+    let argv = ["/usr/bin/python3", "-c", TRY].into_iter().chain(attempts.iter().copied());
+    let finished = agentbox.run(argv);
+    let parsed: Result<BTreeMap<String, Value>, _> = serde_json::from_slice(&finished.stdout);
+    let Ok(parsed) = parsed else { panic!("no outcomes in {}\n{}", finished.stdout(), finished.stderr()) };
+    let outcome = |value: Value| Outcome {
+        text: value[0].as_str().unwrap().to_owned(),
+        seconds: value[1].as_f64().unwrap(),
+    };
+    let outcomes = parsed.into_iter().map(|(attempt, value)| (attempt, outcome(value))).collect();
+    Attempts { outcomes, finished }
+}
+
+/// A request by plain HTTP.
+pub(crate) fn get(host: &str) -> String {
+    format!("GET /here HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")
+}

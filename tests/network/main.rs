@@ -1,0 +1,20 @@
+//! The network suite: what leaves the host, seen from the other side. Its first part shows that the other side sees.
+
+#![expect(
+    clippy::unwrap_used,
+    clippy::panic,
+    clippy::print_stderr,
+    reason = "a test that cannot go on has failed"
+)]
+
+mod addresses;
+mod fixture;
+mod inside;
+mod names;
+mod policies;
+mod questions;
+mod remains;
+mod resolvers;
+mod services;
+mod speech;
+mod walls;

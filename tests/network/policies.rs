@@ -1,0 +1,169 @@
+//! A policy that is changed while a sandbox runs, explained before and after, and what is on record of all that.
+
+use harness::{Agentbox, Caller, Finished, Internet, callers};
+use serde_json::Value;
+
+/// A sandbox that stays, on the host of an internet; it goes when dropped.
+struct Box<'internet> {
+    internet: &'internet Internet,
+    caller: Caller,
+    id: String,
+}
+
+impl<'internet> Box<'internet> {
+    fn create(internet: &'internet Internet, caller: Caller, options: &[&str]) -> Self {
+        let words: Vec<&str> = ["create"].into_iter().chain(options.iter().copied()).collect();
+        let created = internet.agentbox(caller).start_words(&words).finish();
+        created.assert_success();
+        Self { internet, caller, id: created.stdout().trim().to_owned() }
+    }
+
+    fn agentbox(&self) -> Agentbox {
+        self.internet.agentbox(self.caller)
+    }
+
+    /// Runs a command of agentbox with `ID` in it.
+    fn words(&self, words: &[&str]) -> Finished {
+        let words: Vec<&str> =
+            words.iter().map(|word| if *word == "ID" { &*self.id } else { word }).collect();
+        self.agentbox().start_words(&words).finish()
+    }
+
+    fn json(&self, words: &[&str]) -> Value {
+        let finished = self.words(words);
+        finished.assert_success();
+        serde_json::from_slice(&finished.stdout).unwrap()
+    }
+}
+
+impl Drop for Box<'_> {
+    fn drop(&mut self) {
+        self.words(&["rm", "--force", "ID"]);
+    }
+}
+
+/// Holds a connection, and says when it breaks.
+const HOLD: &str = "
+import socket, sys, time
+talk = socket.create_connection((sys.argv[1], 7), 5)
+talk.settimeout(20)
+talk.sendall(b'one\\n'); print(talk.recv(9), flush=True)
+try:
+    while True:
+        time.sleep(0.02); talk.sendall(b'x\\n')
+        if not talk.recv(9): raise OSError
+except OSError as error: print('cut', flush=True)
+";
+
+callers!(a_tighter_policy_cuts_what_is_open_and_another_does_not, |caller| {
+    let internet = Internet::new();
+    let sandbox = Box::create(&internet, caller, &["--allow", "raw.test:7"]);
+    let hold =
+        sandbox.agentbox().start_words(&["exec", &sandbox.id, "--", "python3", "-c", HOLD, "raw.test"]);
+    hold.wait_for("one");
+    // Something else is allowed besides: nothing is cut.
+    sandbox
+        .words(&["policy", "set", "ID", "--allow", "raw.test:7", "--allow", "allowed.test"])
+        .assert_success();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert!(!hold.stdout().contains("cut"), "{}", hold.stdout());
+    let explained = sandbox.json(&["policy", "explain", "ID", "allowed.test", "--json"]);
+    assert_eq!(explained["allowed"], true);
+    assert_eq!(explained["rule"], "--allow allowed.test");
+
+    sandbox.words(&["policy", "set", "ID", "--allow", "allowed.test"]).assert_success();
+    hold.wait_for("cut");
+    hold.finish().assert_success();
+    sandbox.words(&["policy", "explain", "ID", "raw.test:7"]).assert_code(1);
+    let again = sandbox.words(&["exec", "ID", "--", "python3", "-c", HOLD, "raw.test"]);
+    assert_ne!(again.code, 0);
+
+    // It stays so when the sandbox starts anew.
+    sandbox.words(&["stop", "ID", "--time", "0"]).assert_success();
+    let shown = sandbox.json(&["policy", "show", "ID", "--json"]);
+    assert_eq!(shown["allow"], serde_json::json!(["allowed.test"]));
+
+    let record = sandbox.words(&["audit", "ID"]).stdout();
+    for line in [
+        "policy    allowlist \"allow raw.test:7\"",
+        "question  raw.test",
+        "connected  #0 raw.test:7 at 203.0.113.20",
+        "no-longer-allowed",
+        "question  raw.test not-in-allowlist",
+    ] {
+        assert!(record.contains(line), "{line}\n{record}");
+    }
+});
+
+callers!(what_was_reached_and_what_not_is_listed, |caller| {
+    let internet = Internet::new();
+    let sandbox = Box::create(&internet, caller, &["--allow", "raw.test:7"]);
+    let script = "
+import socket
+talk = socket.create_connection(('raw.test', 7), 5); talk.sendall(b'12345'); print(talk.recv(5)); talk.close()
+for host in ('other.test', '198.51.100.10'):
+    try: socket.create_connection((host, 80), 3).recv(1)
+    except OSError as error: pass
+";
+    sandbox.words(&["exec", "ID", "--", "python3", "-c", script]).assert_success();
+    let list = sandbox.json(&["net", "ID", "--json"]);
+    let line = |host: &str, port: Value| {
+        let lines = list.as_array().unwrap().iter();
+        lines
+            .clone()
+            .find(|line| line["host"] == host && line["port"] == port)
+            .cloned()
+            .unwrap_or_else(|| panic!("{list}"))
+    };
+    let reached = line("raw.test", 7.into());
+    assert_eq!((&reached["verdict"], &reached["times"]), (&"allowed".into(), &1.into()));
+    assert_eq!((&reached["sent"], &reached["received"]), (&5.into(), &5.into()));
+    assert_eq!(line("other.test", Value::Null)["verdict"], "not-in-allowlist");
+    assert_eq!(line("198.51.100.10", 80.into())["verdict"], "not-in-allowlist");
+    let table = sandbox.words(&["net", "ID"]).stdout();
+    assert!(table.contains("raw.test:7") && table.contains("not-in-allowlist"), "{table}");
+});
+
+callers!(a_sandbox_without_a_network_has_no_policy_to_change, |caller| {
+    let internet = Internet::new();
+    let sandbox = Box::create(&internet, caller, &[]);
+    let refused = sandbox.words(&["policy", "set", "ID", "--allow", "allowed.test"]);
+    refused.assert_refused();
+    assert!(refused.stderr().contains("was started without a network"), "{}", refused.stderr());
+    sandbox.words(&["net", "ID"]).assert_refused();
+    assert_eq!(sandbox.words(&["policy", "show", "ID"]).stdout(), "network        none\n");
+});
+
+// Nothing starts with a rule that is none, and the place of it is said.
+callers!(a_malformed_rule_starts_nothing, |caller| {
+    let internet = Internet::new();
+    let list = internet.directory().join("rules.txt");
+    std::fs::write(&list, "# ours\nallowed.test\n\nhttps://example.com/\n").unwrap();
+    let file = list.display().to_string();
+    let refused = internet.agentbox(caller).options(["--allow-file", &file]).run(["true"]);
+    refused.assert_refused();
+    let stderr = refused.stderr();
+    assert!(
+        stderr.contains(&file) && stderr.contains("line 4") && stderr.contains("https://example.com/"),
+        "{stderr}"
+    );
+    for rule in [
+        "*",
+        "*.*.com",
+        "a b",
+        "exa mple.com",
+        "example.com:0",
+        "example.com:x",
+        "127.0.0.1",
+        "-x.com",
+        ".com",
+    ] {
+        internet.agentbox(caller).options(["--allow", rule]).run(["true"]).assert_code(125);
+    }
+    internet
+        .agentbox(caller)
+        .options(["--network", "none", "--allow", "x.test"])
+        .run(["true"])
+        .assert_refused();
+    assert!(internet.seen().is_nothing());
+});
