@@ -8,6 +8,7 @@
 )]
 
 mod addresses;
+mod clients;
 mod fixture;
 mod inside;
 mod names;

@@ -94,6 +94,9 @@ fn no_record(error: &WriteError) -> Option<i32> {
 
 fn supervise(bequest: Bequest) -> Result<(), SupervisorError> {
     failpoint::pass(Point::SupervisorForked);
+    if bequest.gate.is_some() {
+        network::raise_limit();
+    }
     jail::confine(bequest.uid)?;
     failpoint::pass(Point::SupervisorConfined);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;

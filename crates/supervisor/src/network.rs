@@ -12,6 +12,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use gateway::{Entrance, Gateway, Limits, Witness};
 use policy::network::NetworkPolicy;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::sync::broadcast::error::RecvError;
@@ -97,11 +98,23 @@ async fn serve(gate: UnixStream, gateway: Arc<Gateway>) {
     while entrances.join_next().await.is_some() {}
 }
 
+/// Connections of a sandbox's are descriptors of this process. Most are started with a limit for programs that were made
+/// when a thousand was much.
+pub(crate) fn raise_limit() {
+    const ENOUGH: u64 = 32_768;
+    let limit = getrlimit(Resource::Nofile);
+    let most = limit.maximum.unwrap_or(ENOUGH).min(ENOUGH);
+    if limit.current.is_some_and(|current| current < most) {
+        // Where it cannot be raised, there are fewer connections.
+        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(most), ..limit });
+    }
+}
+
 /// What a sandbox may have open at once follows from what this process may.
 fn limits() -> Limits {
     /// For all that is not a connection of the sandbox's.
     const OTHERS: u64 = 256;
-    let mine = rustix::process::getrlimit(rustix::process::Resource::Nofile).current.unwrap_or(u64::MAX);
+    let mine = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
     let default = Limits::default();
     // Each has two ends.
     let places = usize::try_from(mine.saturating_sub(OTHERS) / 2).unwrap_or(usize::MAX);
