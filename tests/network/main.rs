@@ -18,4 +18,5 @@ mod remains;
 mod resolvers;
 mod services;
 mod speech;
+mod upstream;
 mod walls;

@@ -120,7 +120,8 @@ pub enum Event {
     Policy {
         /// Which way out there is.
         mode: Mode,
-        /// Each rule behind the word for what it does: `allow`, `deny`, `allow-private` or `service`.
+        /// Each rule behind the word for what it does: `allow`, `deny`, `allow-private`, `service` or
+        /// `upstream-proxy`.
         rules: Arguments,
     },
     /// A name was asked for inside.
@@ -190,12 +191,14 @@ impl Event {
     /// What may leave, as it is put on record.
     #[must_use]
     pub fn policy(policy: &NetworkPolicy) -> Self {
-        let NetworkPolicy { mode, allow, deny, private, services } = policy;
+        let NetworkPolicy { mode, allow, deny, private, services, upstream } = policy;
         let deny = deny.iter().map(|target| format!("deny {target}"));
         let allow = allow.iter().map(|rule| format!("allow {rule}"));
         let private = private.iter().map(|rule| format!("allow-private {rule}"));
         let services = services.iter().map(|service| format!("service {service}"));
-        let rules = Arguments::new(deny.chain(allow).chain(private).chain(services));
+        // Without the password.
+        let upstream = upstream.iter().map(|proxy| format!("upstream-proxy {proxy}"));
+        let rules = Arguments::new(upstream.chain(deny).chain(allow).chain(private).chain(services));
         Self::Policy { mode: *mode, rules }
     }
 

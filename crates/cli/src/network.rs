@@ -10,6 +10,8 @@ use std::net::IpAddr;
 use engine::{read_allowlist, standing_rules};
 use policy::network::{HostName, Mode, NetworkPolicy, Refusal, Rule};
 
+use serde_json::{Value, json};
+
 use crate::arguments::{NetworkOptions, Way};
 use crate::failure::Failure;
 
@@ -37,7 +39,16 @@ pub(crate) fn resolve(options: NetworkOptions) -> Result<NetworkPolicy, Failure>
         allow.extend(standing_rules()?);
     }
     let (deny, private, services) = (options.deny, options.allow_private, options.service);
-    Ok(NetworkPolicy { mode, allow, deny, private, services })
+    Ok(NetworkPolicy { mode, allow, deny, private, services, upstream: options.upstream_proxy })
+}
+
+/// A policy as it is printed: whoever looks over a shoulder gets no password.
+pub(crate) fn shown(policy: &NetworkPolicy) -> Value {
+    let mut shown = json!(policy);
+    if let Some(proxy) = &policy.upstream {
+        shown["upstream"] = json!(proxy.to_string());
+    }
+    shown
 }
 
 /// Whoever allows something wants it to be reached.

@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 
 use crate::arguments::{Inspect, Ls, Rm, Stop, Wait};
 use crate::failure::{Failure, escape};
+use crate::network;
 use crate::output::{ago, print};
 use crate::record::{self, Form};
 use crate::stay::in_runtime;
@@ -128,7 +129,8 @@ pub(crate) fn inspect(inspect: &Inspect) -> Result<ExitCode, Failure> {
         Phase::Running { report: Some(report), .. } => json!(engine.with_limits(&sandbox, report.clone())),
         _ => Value::Null,
     };
-    let spec = json!(sandbox.spec);
+    let mut spec = json!(sandbox.spec);
+    spec["network"] = network::shown(&sandbox.spec.network);
     let mut whole = describe(&Entry { id, sandbox: Ok(sandbox) });
     whole["spec"] = spec;
     whole["report"] = report;

@@ -162,7 +162,7 @@ impl Conversation<'_> {
 }
 
 /// Writes all of it.
-async fn pass_on(outer: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+pub(crate) async fn pass_on(outer: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         let count = outer.async_io(Interest::WRITABLE, || Ok(rustix::io::write(outer, bytes)?)).await?;
         bytes = &bytes[count..];

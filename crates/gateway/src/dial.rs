@@ -10,6 +10,7 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::gateway::Gateway;
+use crate::upstream;
 
 /// A connection to the outside, and where that leads.
 #[derive(Debug)]
@@ -25,6 +26,9 @@ pub(crate) async fn by_name(
     port: NonZeroU16,
 ) -> Result<Dialled, Refusal> {
     let find = async {
+        if let Some(proxy) = &gateway.policy().upstream {
+            return upstream::through(gateway, proxy, &format!("{name}:{port}")).await;
+        }
         let addresses = gateway.resolver.resolve(name).await?;
         let addresses = check(gateway, name, port, &addresses)?;
         any_of(&addresses).await
@@ -37,7 +41,14 @@ pub(crate) async fn by_address(gateway: &Gateway, address: SocketAddr) -> Result
     if is_here(address.ip()) {
         return Err(Refusal::OwnAddress);
     }
-    to(gateway, address).await
+    match &gateway.policy().upstream {
+        Some(proxy) => {
+            let authority = address.to_string();
+            let through = upstream::through(gateway, proxy, &authority);
+            timeout(gateway.limits.dial, through).await.unwrap_or(Err(Refusal::Unreachable))
+        }
+        None => to(gateway, address).await,
+    }
 }
 
 /// Dials a service of the host's, which may well be here.
@@ -82,7 +93,7 @@ fn may_lead(
 }
 
 /// Connects to the first that answers, those of IPv4 before the others: more of the world has that.
-async fn any_of(addresses: &[SocketAddr]) -> Result<Dialled, Refusal> {
+pub(crate) async fn any_of(addresses: &[SocketAddr]) -> Result<Dialled, Refusal> {
     let mut addresses = addresses.to_vec();
     addresses.sort_by_key(SocketAddr::is_ipv6);
     for address in addresses {

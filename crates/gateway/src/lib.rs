@@ -17,6 +17,7 @@ mod names;
 mod resolve;
 mod seen;
 mod speech;
+mod upstream;
 mod weaken;
 
 pub use carry::Meter;

@@ -10,7 +10,7 @@ use policy::{Isolation, Nesting, Report, SandboxSpec, State, Wall, WallReport};
 use crate::cgroup::Cgroup;
 use crate::error::{Gap, JailError};
 use crate::ids::IdMap;
-use crate::network::{self, LEAVE_OUT_FULL, LEAVE_OUT_PRIVATE, Wiring};
+use crate::network::{self, LEAVE_OUT_FULL, LEAVE_OUT_PRIVATE, LEAVE_OUT_UPSTREAM, Wiring};
 use crate::root::{self, INIT_PATH, Sources, WRITABLE};
 use crate::step::{Step, host_path};
 use crate::survey::Survey;
@@ -226,7 +226,7 @@ fn report_walls(report: &mut Report, spec: &SandboxSpec, is_kept: bool, survey: 
 /// Strict isolation starts only with everything.
 fn refuse_gaps(isolation: Isolation, report: &Report) -> Result<(), JailError> {
     // What the owner has chosen is no gap of the machine's.
-    let choices = [LEAVE_OUT_NESTED, LEAVE_OUT_FULL, LEAVE_OUT_PRIVATE];
+    let choices = [LEAVE_OUT_NESTED, LEAVE_OUT_FULL, LEAVE_OUT_PRIVATE, LEAVE_OUT_UPSTREAM];
     let chosen = |line: &&WallReport| line.hint.as_deref().is_some_and(|hint| choices.contains(&hint));
     let gap = report.gaps().into_iter().find(|line| !chosen(line)).cloned();
     match (isolation, gap) {

@@ -10,6 +10,7 @@ mod range;
 mod refusal;
 mod rule;
 mod service;
+mod upstream;
 
 pub use address::Place;
 use address::carried;
@@ -22,3 +23,4 @@ pub use range::{AddressRange, RangeError};
 pub use refusal::Refusal;
 pub use rule::{HostRule, Ports, Rule, RuleError, Target};
 pub use service::{HOST_ALIAS, Service, ServiceError};
+pub use upstream::{ProxyHost, UpstreamError, UpstreamProxy};

@@ -13,7 +13,7 @@ use crate::failure::{Failure, escape};
 use crate::output::{json_line, print};
 use crate::stay::in_runtime;
 
-use super::{option, resolve};
+use super::{option, resolve, shown};
 
 pub(crate) fn policy(policy: Policy) -> Result<ExitCode, Failure> {
     match policy.action {
@@ -27,14 +27,15 @@ fn show(show: &ShowPolicy) -> Result<ExitCode, Failure> {
     let engine = Engine::open()?;
     let policy = engine.policy(&engine.find(&show.sandbox)?)?;
     if show.json {
-        return print(&json_line(&json!(policy)));
+        return print(&json_line(&shown(&policy)));
     }
-    let NetworkPolicy { mode, allow, deny, private, services } = &policy;
+    let NetworkPolicy { mode, allow, deny, private, services, upstream } = &policy;
     let mut text = format!("network        {}\n", mode.name());
     deny.iter().for_each(|target| text.push_str(&format!("deny           {target}\n")));
     allow.iter().for_each(|rule| text.push_str(&format!("allow          {rule}\n")));
     private.iter().for_each(|rule| text.push_str(&format!("allow-private  {rule}\n")));
     services.iter().for_each(|service| text.push_str(&format!("service        {service}\n")));
+    upstream.iter().for_each(|proxy| text.push_str(&format!("upstream-proxy {proxy}\n")));
     print(&escape_lines(&text))
 }
 

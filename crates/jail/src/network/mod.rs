@@ -14,7 +14,7 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, netlink,
 use crate::netlink::tell;
 use crate::sys::{self, Errno, Outcome};
 
-pub(crate) use report::{LEAVE_OUT_FULL, LEAVE_OUT_PRIVATE, report};
+pub(crate) use report::{LEAVE_OUT_FULL, LEAVE_OUT_PRIVATE, LEAVE_OUT_UPSTREAM, report};
 pub(crate) use rules::batch as rules;
 
 /// The port of the sockets, for connections and for questions. It is one that nobody inside may bind, so it is in

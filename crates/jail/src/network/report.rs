@@ -6,10 +6,11 @@ use policy::{Report, Wall};
 
 /// The hint of walls that the owner has chosen to do without.
 pub(crate) const LEAVE_OUT_FULL: &str = "leave --full-network out, and name with --allow what is needed";
+pub(crate) const LEAVE_OUT_UPSTREAM: &str = "leave --upstream-proxy out where names can be resolved here";
 pub(crate) const LEAVE_OUT_PRIVATE: &str = "leave --allow-private out";
 
 pub(crate) fn report(report: &mut Report, policy: &NetworkPolicy) {
-    let NetworkPolicy { mode, allow, private, services, .. } = policy;
+    let NetworkPolicy { mode, allow, private, services, upstream, .. } = policy;
     let counted = |count: usize, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
     match mode {
         Mode::None => {
@@ -25,7 +26,10 @@ pub(crate) fn report(report: &mut Report, policy: &NetworkPolicy) {
         }
         Mode::Full => report.missing(Wall::Egress, "every public address can be reached", LEAVE_OUT_FULL),
     }
-    if private.is_empty() {
+    if let Some(proxy) = upstream {
+        let detail = format!("{proxy} finds out where a name leads");
+        report.weaker(Wall::EgressAddresses, detail, LEAVE_OUT_UPSTREAM);
+    } else if private.is_empty() {
         report.given(Wall::EgressAddresses, Wall::EgressAddresses.meaning());
     } else {
         let names: Vec<String> = private.iter().map(ToString::to_string).collect();

@@ -7,7 +7,8 @@ use std::num::NonZeroU16;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    HOST_ALIAS, HostName, HostRule, HttpPath, Method, Place, Refusal, Rule, Service, Target, carried,
+    HOST_ALIAS, HostName, HostRule, HttpPath, Method, Place, Refusal, Rule, Service, Target, UpstreamProxy,
+    carried,
 };
 
 /// Which way out there is.
@@ -53,6 +54,9 @@ pub struct NetworkPolicy {
     /// Services of the host.
     #[serde(default)]
     pub services: Vec<Service>,
+    /// The owner's own proxy, through which all that is allowed goes but for services.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub upstream: Option<UpstreamProxy>,
 }
 
 /// What somebody inside wants.

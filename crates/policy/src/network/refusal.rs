@@ -53,6 +53,7 @@ refusals! {
     NoSuchHost "no-such-host" "there is no such host",
     NotResolved "not-resolved" "its address could not be found out",
     Unreachable "unreachable" "nobody answers there",
+    RefusedUpstream "refused-upstream" "the upstream proxy refuses it",
     OwnAddress "own-address" "it leads to this machine by one of its own addresses",
     ServerNameMissing "server-name-missing" "the TLS client does not say which host it means",
     ServerNameDiffers "server-name-differs" "the TLS client means another host",

@@ -238,6 +238,7 @@ prop_compose! {
             deny: deny.iter().map(|target| target.parse().unwrap()).collect(),
             private: private.iter().map(|name| name.to_string().parse().unwrap()).collect(),
             services: service.then(|| "a=127.0.0.1:80".parse().unwrap()).into_iter().collect(),
+            upstream: None,
         }
     }
 }
