@@ -8,6 +8,7 @@ mod copy;
 mod cycles;
 mod enter;
 mod exec;
+mod gateway;
 mod goal;
 mod idle;
 mod interrupt;
@@ -49,6 +50,14 @@ pub(crate) struct Effort {
     pub(crate) copied_mebibytes: usize,
     /// The files in the tree that is copied.
     pub(crate) copied_files: usize,
+    /// How often each client of the network has its turn.
+    pub(crate) turns: usize,
+    /// What is read over one connection.
+    pub(crate) read_mebibytes: u64,
+    /// How long small requests are made in a turn.
+    pub(crate) request_milliseconds: u64,
+    /// Tunnels of one sandbox that idle.
+    pub(crate) tunnels: usize,
 }
 
 const QUICK: Effort = Effort {
@@ -59,6 +68,10 @@ const QUICK: Effort = Effort {
     turnover: 300,
     copied_mebibytes: 256,
     copied_files: 4000,
+    turns: 3,
+    read_mebibytes: 256,
+    request_milliseconds: 300,
+    tunnels: 1000,
 };
 
 const WHOLE: Effort = Effort {
@@ -69,6 +82,10 @@ const WHOLE: Effort = Effort {
     turnover: 1000,
     copied_mebibytes: 1024,
     copied_files: 20_000,
+    turns: 5,
+    read_mebibytes: 1024,
+    request_milliseconds: 1000,
+    tunnels: 5000,
 };
 
 /// The first word of a process that measures for another.
@@ -88,6 +105,11 @@ fn run() -> Result<()> {
     interrupt::watch()?;
     let words: Vec<String> = std::env::args().skip(1).collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    match words.split_first() {
+        Some((&gateway::SERVERS, _)) => return gateway::serve(),
+        Some((&gateway::CLIENT, rest)) => return gateway::work(rest),
+        _ => {}
+    }
     let (is_worker, words) = match words.split_first() {
         Some((&WORKER, rest)) => (true, rest),
         _ => (false, words.as_slice()),
@@ -121,6 +143,10 @@ fn measure_all(effort: Effort, parts: Parts<'_>, words: &[&str]) -> Result<Vec<L
         if parts.include("turnover") && user == "root" {
             lines.push(turnover::measure(&place, effort)?);
         }
+        // Only root makes a network to measure in.
+        if parts.include("gateway") && user == "root" {
+            lines.extend(gateway::measure(&place, effort)?);
+        }
     }
     goal::print_table(&lines);
     Ok(lines)
@@ -149,6 +175,9 @@ fn measure_as_worker(effort: Effort, parts: Parts<'_>) -> Result<Vec<Line>> {
     }
     if parts.include("copy") {
         lines.extend(copy::measure(&who, effort)?);
+    }
+    if parts.include("gateway") {
+        lines.extend(gateway::measure_start(&who, effort)?);
     }
     if parts.include("together") {
         lines.extend(together::measure(&who, effort)?);

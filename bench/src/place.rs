@@ -31,12 +31,16 @@ pub(crate) struct Caller {
     user: Option<(u32, u32)>,
     /// The whole environment; none leaves it as it is.
     environment: Option<Vec<(&'static str, String)>>,
+    /// The words before a program, where it runs somewhere else.
+    prefix: Vec<String>,
 }
 
 impl Caller {
     /// A command of this caller's.
     pub(crate) fn command(&self, program: &str) -> Command {
-        let mut command = Command::new(program);
+        let words: Vec<&str> = self.prefix.iter().map(String::as_str).chain([program]).collect();
+        let mut command = Command::new(words[0]);
+        command.args(&words[1..]);
         if let Some((uid, gid)) = self.user {
             command.uid(uid).gid(gid);
         }
@@ -44,6 +48,11 @@ impl Caller {
             command.env_clear().envs(environment.iter().map(|(name, value)| (name, value)));
         }
         command
+    }
+
+    /// The same caller behind these words, which only root may use.
+    pub(crate) fn behind(&self, prefix: Vec<String>) -> Self {
+        Self { prefix, ..self.clone() }
     }
 
     /// Our own program, called so.
@@ -81,7 +90,8 @@ impl Place {
             DirBuilder::new().mode(0o700).create(&path)?;
             chown(&path, Some(uid), Some(gid))?;
         }
-        let caller = Caller { user: (uid != 0).then_some((uid, gid)), environment: Some(environment) };
+        let user = (uid != 0).then_some((uid, gid));
+        let caller = Caller { user, environment: Some(environment), prefix: Vec::new() };
         Ok(Self { caller, directory, runtime })
     }
 

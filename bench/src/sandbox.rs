@@ -21,8 +21,13 @@ pub(crate) struct Sandbox {
 
 impl Sandbox {
     pub(crate) fn create(caller: &Caller) -> Result<Self> {
+        Self::create_with(caller, &[])
+    }
+
+    /// One with options of its own.
+    pub(crate) fn create_with(caller: &Caller, options: &[&str]) -> Result<Self> {
         interrupt::check()?;
-        let made = caller.agentbox(&["create"])?.stdin(Stdio::null()).output()?;
+        let made = caller.agentbox(&["create"])?.args(options).stdin(Stdio::null()).output()?;
         if !made.status.success() {
             bail!("create: {}", String::from_utf8_lossy(&made.stderr));
         }
@@ -31,7 +36,14 @@ impl Sandbox {
 
     /// `agentbox exec` of /bin/true in it.
     pub(crate) fn exec(&self) -> Result<Command> {
-        self.caller.agentbox(&["exec", &self.id, "--", "/bin/true"])
+        self.exec_of(&["/bin/true"])
+    }
+
+    /// `agentbox exec` of a command in it.
+    pub(crate) fn exec_of(&self, command: &[&str]) -> Result<Command> {
+        let mut whole = self.caller.agentbox(&["exec", &self.id, "--"])?;
+        whole.args(command);
+        Ok(whole)
     }
 
     /// Removes it while it runs.
