@@ -95,6 +95,24 @@ callers!(a_tighter_policy_cuts_what_is_open_and_another_does_not, |caller| {
     }
 });
 
+callers!(a_policy_that_allows_less_of_a_host_cuts_what_is_more, |caller| {
+    let internet = Internet::new();
+    let sandbox = Box::create(&internet, caller, &["--allow", "raw.test:7"]);
+    let hold =
+        sandbox.agentbox().start_words(&["exec", &sandbox.id, "--", "python3", "-c", HOLD, "raw.test"]);
+    hold.wait_for("one");
+    sandbox.words(&["policy", "set", "ID", "--allow", "GET http://raw.test:7/x"]).assert_success();
+    hold.wait_for("cut");
+    // Nothing is closed by whoever says nothing, and what is closed can be opened again.
+    sandbox.words(&["policy", "set", "ID"]).assert_refused();
+    sandbox.words(&["policy", "set", "ID", "--network", "none"]).assert_success();
+    sandbox.words(&["policy", "explain", "ID", "raw.test:7"]).assert_code(1);
+    sandbox.words(&["policy", "set", "ID", "--allow", "raw.test:7"]).assert_success();
+    let again =
+        sandbox.agentbox().start_words(&["exec", &sandbox.id, "--", "python3", "-c", HOLD, "raw.test"]);
+    again.wait_for("one");
+});
+
 callers!(what_was_reached_and_what_not_is_listed, |caller| {
     let internet = Internet::new();
     let sandbox = Box::create(&internet, caller, &["--allow", "raw.test:7"]);

@@ -42,6 +42,8 @@ callers!(what_a_resolver_says_is_checked_and_only_that_is_dialled, |caller| {
     assert!(names[6..].iter().all(|name| !answered.contains(name)), "{answered:?}");
     let seen = internet.seen();
     assert_eq!(seen.connections_to("10.7.0.9:80"), Vec::<&harness::Connection>::new());
+    let flipped = seen.connections().iter().flat_map(|connection| &connection.requests);
+    assert!(flipped.filter(|request| request.host.as_deref() == Some("flip.test")).count() <= 1);
     let stderr = outcome.finished.stderr();
     assert!(stderr.contains("blocked: nxdomain.test:80 (there is no such host)"), "{stderr}");
     assert!(stderr.contains("blocked: servfail.test:80 ("), "{stderr}");

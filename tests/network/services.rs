@@ -34,3 +34,10 @@ callers!(a_service_has_another_port_inside_where_that_is_said, |caller| {
         requests.iter().map(|r| outcome.of(r).starts_with("answered HTTP/1.1 200")).collect();
     assert_eq!(answers, [true, true, false], "{:?}", outcome.outcomes);
 });
+
+callers!(two_services_on_one_port_are_refused, |caller| {
+    let options = ["--service", "a=127.0.0.1:1000", "--service", "b=127.0.0.1:2000@1000"];
+    let refused = harness::Agentbox::shipped(caller).options(options).run(["true"]);
+    refused.assert_refused();
+    assert!(refused.stderr().contains("'a' and 'b' are both on port 1000 inside"), "{}", refused.stderr());
+});

@@ -102,3 +102,28 @@ while True:
     let connections = internet.seen().connections().to_vec();
     assert!(connections.iter().all(|connection| connection.total.is_some()), "{connections:?}");
 });
+
+// Whoever begins and does not go on, or never ends, takes no memory of the gateway's.
+callers!(endless_beginnings_are_ended, |caller| {
+    let internet = Internet::new();
+    let script = "
+import socket, time
+talk = socket.create_connection(('raw.test', 7), 5)
+start = time.monotonic()
+try:
+    while time.monotonic() - start < 10:
+        talk.sendall(b'\\r\\n' * 64); time.sleep(0.05)
+    print('endless')
+except OSError as error: print('ended')
+";
+    let finished =
+        internet.agentbox(caller).options(["--allow", "raw.test:7"]).run(["python3", "-c", script]);
+    assert_eq!(finished.assert_success().stdout(), "ended\n");
+    let asked = "
+import socket
+talk = socket.create_connection(('10.200.200.1', 53), 5)
+talk.sendall(b'\\xff\\xff'); print(talk.recv(1))
+";
+    let finished = internet.agentbox(caller).options(["--allow", "raw.test:7"]).run(["python3", "-c", asked]);
+    assert_eq!(finished.assert_success().stdout(), "b''\n");
+});

@@ -8,7 +8,7 @@ use std::io::{self, Write as _};
 use std::net::IpAddr;
 
 use engine::{read_allowlist, standing_rules};
-use policy::network::{HostName, Mode, NetworkPolicy, Refusal, Rule};
+use policy::network::{HOST_ALIAS, HostName, Mode, NetworkPolicy, Refusal, Rule};
 
 use serde_json::{Value, json};
 
@@ -39,7 +39,31 @@ pub(crate) fn resolve(options: NetworkOptions) -> Result<NetworkPolicy, Failure>
         allow.extend(standing_rules()?);
     }
     let (deny, private, services) = (options.deny, options.allow_private, options.service);
+    for (place, service) in services.iter().enumerate() {
+        if let Some(other) = services[..place].iter().find(|other| other.inside == service.inside) {
+            let port = service.inside;
+            return Err(Failure::new(format!(
+                "'{}' and '{}' are both on port {port} inside",
+                other.name, service.name
+            ))
+            .hint(format!(
+                "give one another port there: --service {}={}@PORT",
+                service.name, service.address
+            )));
+        }
+    }
     Ok(NetworkPolicy { mode, allow, deny, private, services, upstream: options.upstream_proxy })
+}
+
+/// What the options of a change mean: whoever wants nothing to leave says so.
+pub(crate) fn resolve_change(options: NetworkOptions) -> Result<NetworkPolicy, Failure> {
+    let is_said = options.network.is_some();
+    let policy = resolve(options)?;
+    if policy.mode == Mode::None && !is_said {
+        return Err(Failure::new("there is nothing to change the policy to")
+            .hint("say what may leave, as with --allow; --network none closes everything"));
+    }
+    Ok(policy)
 }
 
 /// A policy as it is printed: whoever looks over a shoulder gets no password.
@@ -81,6 +105,9 @@ pub(crate) fn option(refusal: Refusal, host: &str, port: u16) -> Option<String> 
     };
     let rule = if matches!(port, 0 | 80 | 443) { rule } else { format!("{rule}:{port}") };
     let is_rule = rule.parse::<Rule>().is_ok();
+    if host == HOST_ALIAS.to_string() {
+        return Some(format!("--service NAME=127.0.0.1:{port}"));
+    }
     match refusal {
         Refusal::NotInAllowlist | Refusal::PortNotAllowed if is_rule => Some(format!("--allow {rule}")),
         Refusal::PrivateAddress if is_address && is_rule => Some(format!("--allow {rule}")),

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use policy::SandboxId;
-use policy::network::{Mode, NetworkPolicy, Rule, parse_allowlist};
+use policy::network::{NetworkPolicy, Rule, parse_allowlist};
 use wire::{Ask, Flow, Flows, Net};
 
 use crate::ask::{Asked, silent};
@@ -67,7 +67,10 @@ impl Watched {
     /// The next lines; none where there are no more.
     pub async fn next(&mut self) -> Result<Option<Vec<Flow>>, EngineError> {
         let flows = self.asked.channel.messages.receiver.next_message::<Flows>().await;
-        Ok(flows.map_err(io::Error::other).map_err(silent(&self.id))?.map(|flows| flows.flows))
+        match flows.map_err(io::Error::other).map_err(silent(&self.id))? {
+            Some(Flows { no_network: true, .. }) => Err(EngineError::NoNetwork(self.id.to_string())),
+            flows => Ok(flows.map(|flows| flows.flows)),
+        }
     }
 }
 
@@ -81,14 +84,11 @@ impl Engine {
     pub async fn set_policy(&self, id: &SandboxId, policy: NetworkPolicy) -> Result<(), EngineError> {
         let _lock = kept::lock(&self.directories.kept())?;
         let mut filed = self.filed(id)?;
-        let old = std::mem::replace(&mut filed.spec.network, policy);
+        filed.spec.network = policy;
         if self.is_running(id) {
-            if old.mode == Mode::None {
-                return Err(EngineError::NoNetwork(id.to_string()));
-            }
             let json = serde_json::to_string(&filed.spec.network).map_err(io::Error::other);
             let json = json.map_err(silent(id))?;
-            self.tell(id, Ask::SetPolicy(wire::Policy { json })).await?;
+            self.tell(id, Ask::SetPolicy(wire::Policy { json })).await.map_err(without_network(id))?;
         }
         let kept = self.kept(id);
         let directory = if kept.exists() { kept.directory().to_owned() } else { self.runtime(id) };
@@ -97,10 +97,18 @@ impl Engine {
 
     /// What has been seen of a running sandbox's network; with `follow` also what is seen from now on.
     pub async fn watch_network(&self, id: &SandboxId, follow: bool) -> Result<Watched, EngineError> {
-        if self.policy(id)?.mode == Mode::None {
-            return Err(EngineError::NoNetwork(id.to_string()));
-        }
         let asked = self.ask(id, Ask::Net(Net { follow })).await?;
         Ok(Watched { asked, id: id.clone() })
+    }
+}
+
+/// What a supervisor says who has no network to give a policy to.
+fn without_network(id: &SandboxId) -> impl Fn(EngineError) -> EngineError {
+    const ENETDOWN: i32 = 100;
+    move |error| match error {
+        EngineError::Refused { source, .. } if source.raw_os_error() == Some(ENETDOWN) => {
+            EngineError::NoNetwork(id.to_string())
+        }
+        error => error,
     }
 }

@@ -6,13 +6,19 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use rustix::net::Shutdown;
 use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
+use tokio::sync::{Semaphore, SemaphorePermit};
 
 /// What a pipe holds, where the kernel gives that much.
 const SIZE: usize = 256 * 1024;
+
+/// How many there are at once: each is two descriptors more. Whoever gets none goes on without.
+pub(crate) const MOST_PIPES: usize = 128;
+
+/// What is a little.
+const LITTLE: usize = 8192;
 
 /// How many pipes are kept for the next one who needs one.
 const KEPT: usize = 16;
@@ -39,52 +45,137 @@ struct Pipe {
     write: OwnedFd,
 }
 
-/// Pipes that nobody needs now, all of them empty.
-#[derive(Debug, Default)]
-pub(crate) struct Pipes(Mutex<Vec<Pipe>>);
+/// Pipes that nobody needs now, all of them empty, and a place for each that is needed.
+#[derive(Debug)]
+pub(crate) struct Pipes {
+    kept: Mutex<Vec<Pipe>>,
+    places: Semaphore,
+}
+
+/// A pipe and its place; one that is dropped with bytes in it is not used again.
+struct Taken<'pipes> {
+    pipe: Pipe,
+    _place: SemaphorePermit<'pipes>,
+}
+
+impl Default for Pipes {
+    fn default() -> Self {
+        Self { kept: Mutex::default(), places: Semaphore::new(MOST_PIPES) }
+    }
+}
 
 impl Pipes {
-    fn take(&self) -> io::Result<Pipe> {
-        if let Some(pipe) = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop() {
-            return Ok(pipe);
-        }
-        let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)?;
-        // Whoever has many pipes gets small ones, which are slower and do.
-        let _ = fcntl_setpipe_size(&write, SIZE);
-        Ok(Pipe { read, write })
+    /// A pipe, where there is one to be had.
+    fn take(&self) -> Option<Taken<'_>> {
+        let place = self.places.try_acquire().ok()?;
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let pipe = kept.or_else(|| {
+            let (read, write) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK).ok()?;
+            // Whoever has many pipes gets small ones, which are slower and do.
+            let _ = fcntl_setpipe_size(&write, SIZE);
+            Some(Pipe { read, write })
+        })?;
+        Some(Taken { pipe, _place: place })
     }
 
-    fn give_back(&self, pipe: Pipe) {
-        let mut kept = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+    /// Only one that is empty.
+    fn give_back(&self, taken: Taken<'_>) {
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         if kept.len() < KEPT {
-            kept.push(pipe);
+            kept.push(taken.pipe);
         }
     }
 }
 
-/// Carries from one connection to the other, to the end, which is told to the second. `meter` counts what has been taken
-/// from the first.
+/// Carries from one connection to the other, to the end. `meter` counts what has been taken from the first.
+///
+/// What is little is read and written, in fewer calls than a pipe takes; what is more goes through one.
 pub(crate) async fn carry(from: &TcpStream, to: &TcpStream, pipes: &Pipes, meter: &Meter) -> io::Result<()> {
+    let mut is_much = false;
     loop {
         from.readable().await?;
-        // One that is given up half way is not given back.
-        let pipe = pipes.take()?;
+        if !is_much {
+            match little(from, to, meter)? {
+                Little::Done => continue,
+                Little::End => return Ok(()),
+                Little::Left(rest) => {
+                    pass_on(to, &rest).await?;
+                    continue;
+                }
+                Little::More => {}
+            }
+        }
+        let before = meter.get();
+        let Some(taken) = pipes.take() else {
+            is_much = false;
+            continue;
+        };
         loop {
-            match from.try_io(Interest::READABLE, || push(from, &pipe.write, SIZE)) {
+            match from.try_io(Interest::READABLE, || push(from, &taken.pipe.write, SIZE)) {
                 Ok(0) => {
-                    pipes.give_back(pipe);
-                    return rustix::net::shutdown(to, Shutdown::Write).map_err(io::Error::from);
+                    pipes.give_back(taken);
+                    return Ok(());
                 }
                 Ok(count) => {
                     meter.add(count);
-                    pour(&pipe, to, count).await?;
+                    pour(&taken.pipe, to, count).await?;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),
             }
         }
-        pipes.give_back(pipe);
+        pipes.give_back(taken);
+        is_much = meter.get() - before > LITTLE as u64;
     }
+}
+
+/// What came of a small step.
+enum Little {
+    /// All that there was has gone on.
+    Done,
+    /// This is left of it, as there was no room.
+    Left(Vec<u8>),
+    /// There is more than a little.
+    More,
+    /// Nothing more will come.
+    End,
+}
+
+/// Reads once and writes once, without waiting; the buffer is held no longer.
+fn little(from: &TcpStream, to: &TcpStream, meter: &Meter) -> io::Result<Little> {
+    let mut buffer = [0; LITTLE];
+    let mut taken = None;
+    let emptied = from.try_io(Interest::READABLE, || {
+        let count = rustix::io::read(from, &mut buffer)?;
+        taken = Some(count);
+        // Where less came than there is room for, nothing is left, and the kernel tells anew of what comes.
+        if 0 < count && count < LITTLE { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
+    });
+    let bytes = match (taken, emptied) {
+        (Some(0), _) => return Ok(Little::End),
+        (Some(count), _) => &buffer[..count],
+        (None, Err(error)) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+        (None, _) => return Ok(Little::Done),
+    };
+    meter.add(bytes.len());
+    let written = match to.try_write(bytes) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => 0,
+        written => written?,
+    };
+    match &bytes[written..] {
+        [] if bytes.len() == LITTLE => Ok(Little::More),
+        [] => Ok(Little::Done),
+        rest => Ok(Little::Left(rest.to_vec())),
+    }
+}
+
+/// Writes all of it.
+pub(crate) async fn pass_on(to: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        let count = to.async_io(Interest::WRITABLE, || Ok(rustix::io::write(to, bytes)?)).await?;
+        bytes = &bytes[count..];
+    }
+    Ok(())
 }
 
 /// All that is in the pipe goes on.
@@ -126,12 +217,45 @@ mod tests {
             client
         };
         let mut received = Vec::new();
-        let (carried, _client, read) =
-            tokio::join!(carry(&inner, &outer, &pipes, &meter), sending, server.read_to_end(&mut received));
+        let carried = async {
+            let carried = carry(&inner, &outer, &pipes, &meter).await;
+            drop(outer);
+            carried
+        };
+        let (carried, _client, read) = tokio::join!(carried, sending, server.read_to_end(&mut received));
         carried.unwrap();
         read.unwrap();
         assert_eq!(meter.get(), bytes.len() as u64);
         assert!(received == bytes);
-        assert_eq!(pipes.0.lock().unwrap().len(), 1);
+        assert_eq!(pipes.kept.lock().unwrap().len(), 1);
+    }
+
+    #[tokio::test]
+    async fn a_little_needs_no_pipe_and_waits_for_room() {
+        let ((mut client, inner), (outer, mut server)) = (pair().await, pair().await);
+        let (pipes, meter) = (Pipes::default(), Meter::default());
+        let mut received = [0; 5];
+        let talk = async {
+            for _ in 0..3 {
+                client.write_all(b"hello").await.unwrap();
+                server.read_exact(&mut received).await.unwrap();
+                assert_eq!(&received, b"hello");
+            }
+            // Nobody reads: all of it waits somewhere, and none of it is lost.
+            let mut sent = 0;
+            while let Ok(Ok(count)) =
+                tokio::time::timeout(std::time::Duration::from_millis(200), client.write(&[7; 3000])).await
+            {
+                sent += count;
+            }
+            client.shutdown().await.unwrap();
+            let mut all = vec![0; sent];
+            server.read_exact(&mut all).await.unwrap();
+            assert!(all.iter().all(|byte| *byte == 7) && sent > 100_000);
+            sent
+        };
+        let (carried, sent) = tokio::join!(carry(&inner, &outer, &pipes, &meter), talk);
+        carried.unwrap();
+        assert_eq!(meter.get(), 15 + sent as u64);
     }
 }

@@ -4,16 +4,17 @@
 use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use policy::Wall;
-use policy::network::{Refusal, Request, Rule, Verdict};
+use policy::network::{NetworkPolicy, Refusal, Request, Rule, Verdict};
 use rustix::net::sockopt;
 use tokio::net::TcpStream;
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, watch};
 
 use crate::conversation::{Conversation, Languages};
-use crate::dial::{self, Dialled};
+use crate::dial::{self, By, Dialled};
 use crate::dns;
 use crate::gateway::Gateway;
 use crate::names::Names;
@@ -41,13 +42,19 @@ enum Way {
 }
 
 /// Serves one connection to its end. Where there is no place for it, that is all that is said.
-pub(crate) async fn serve(gateway: &Gateway, inner: TcpStream, place: Option<OwnedSemaphorePermit>) {
-    let Some(destination) = destination(&inner) else { return reset(&inner) };
+pub(crate) async fn serve(
+    gateway: &Gateway,
+    (inner, client): (TcpStream, SocketAddr),
+    place: Option<OwnedSemaphorePermit>,
+) {
+    let Some(destination) = destination(&inner, client) else { return reset(&inner) };
     if destination.port() == dns::PORT && place.is_some() {
         let _ = dns::by_tcp(gateway, inner).await;
         return;
     }
     let Some(port) = NonZeroU16::new(destination.port()) else { return reset(&inner) };
+    // From here on no policy is missed that comes while somebody is dialled.
+    let policies = gateway.policies();
     let wanted = Wanted { peer: identify(gateway, destination.ip()), port };
     let way = match place {
         Some(_) => decide(gateway, &wanted),
@@ -57,7 +64,7 @@ pub(crate) async fn serve(gateway: &Gateway, inner: TcpStream, place: Option<Own
         Ok(way) => go(gateway, &wanted, way).await.map(|dialled| (dialled, way)),
         Err(refusal) => Err(refusal),
     };
-    let (Dialled { stream: outer, address }, way) = match dialled {
+    let (Dialled { stream: outer, address, by }, way) = match dialled {
         Ok(dialled) => dialled,
         Err(refusal) => {
             reset(&inner);
@@ -73,16 +80,22 @@ pub(crate) async fn serve(gateway: &Gateway, inner: TcpStream, place: Option<Own
     if gateway.witness.see(&opened).is_err() {
         return reset(&inner);
     }
-    let _ = inner.set_nodelay(true);
     let languages = match way {
         Way::Name(languages) => Some(languages),
         Way::Service(_) | Way::Address(_) => None,
     };
     let streams = (&inner, &outer);
-    let conversation = Conversation { gateway, number, wanted: &wanted, streams, traffic: &traffic };
+    let conversation = Conversation {
+        gateway,
+        number,
+        wanted: &wanted,
+        streams,
+        traffic: &traffic,
+        is_half: AtomicBool::new(false),
+    };
     let refusal = tokio::select! {
         outcome = conversation.hold(languages) => outcome.err(),
-        () = tightened(gateway, &wanted, address) => Some(Refusal::NoLongerAllowed),
+        () = tightened(gateway, &wanted, (way, address, by), policies) => Some(Refusal::NoLongerAllowed),
         () = traffic.stands_still(gateway.limits.idle) => Some(Refusal::Stalled),
     };
     if refusal.is_some() {
@@ -94,11 +107,10 @@ pub(crate) async fn serve(gateway: &Gateway, inner: TcpStream, place: Option<Own
 }
 
 /// Where the client meant to connect to, before it was led here.
-fn destination(inner: &TcpStream) -> Option<SocketAddr> {
-    let local = inner.local_addr().ok()?;
-    match local.ip() {
-        IpAddr::V4(_) => sockopt::ip_original_dst(inner).map(SocketAddr::V4).ok(),
-        IpAddr::V6(_) => sockopt::ipv6_original_dst(inner).map(SocketAddr::V6).ok(),
+fn destination(inner: &TcpStream, client: SocketAddr) -> Option<SocketAddr> {
+    match client {
+        SocketAddr::V4(_) => sockopt::ip_original_dst(inner).map(SocketAddr::V4).ok(),
+        SocketAddr::V6(_) => sockopt::ipv6_original_dst(inner).map(SocketAddr::V6).ok(),
     }
 }
 
@@ -147,18 +159,27 @@ async fn go(gateway: &Gateway, wanted: &Wanted, way: Way) -> Result<Dialled, Ref
     }
 }
 
-/// Resolves when a new policy does not allow it any more.
-async fn tightened(gateway: &Gateway, wanted: &Wanted, address: SocketAddr) {
-    let mut policies = gateway.policies();
+/// Resolves when a new policy does not allow it any more, or allows less of it.
+async fn tightened(
+    gateway: &Gateway,
+    wanted: &Wanted,
+    (way, address, by): (Way, SocketAddr, By),
+    mut policies: watch::Receiver<Arc<NetworkPolicy>>,
+) {
     while policies.changed().await.is_ok() {
-        let policy = gateway.policy();
-        let leads = match &wanted.peer {
-            Peer::Name(name) => policy.decide(&Request::Resolved(name, wanted.port, address.ip())),
-            Peer::Address(address) => policy.decide(&Request::Raw(*address, wanted.port)),
+        let goes_on = match (decide(gateway, wanted), way) {
+            (Ok(Way::Name(now)), Way::Name(before)) => now >= before,
+            (Ok(now), before) => now == before,
+            (Err(_), _) => false,
         };
-        // A service that is another by now is not the one that was allowed.
-        let is_other = matches!(leads, Verdict::Service(service) if service.address != address);
-        if !leads.is_allowed() || is_other {
+        // Where a proxy found out where the name leads, that is not ours to check.
+        let leads = match &wanted.peer {
+            Peer::Name(name) if by == By::Ourselves && matches!(way, Way::Name(_)) => {
+                gateway.policy().decide(&Request::Resolved(name, wanted.port, address.ip())).is_allowed()
+            }
+            Peer::Name(_) | Peer::Address(_) => true,
+        };
+        if !goes_on || !leads {
             return;
         }
     }

@@ -1,14 +1,15 @@
 //! What goes both ways on a connection that has been made, and whether the client means the host that it was made to.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use policy::Wall;
 use policy::network::{Refusal, Request, Rule, Verdict};
-use tokio::io::Interest;
+use rustix::net::Shutdown;
 use tokio::net::TcpStream;
 
-use crate::carry::{Meter, carry};
+use crate::carry::{Meter, carry, pass_on};
 use crate::connection::{Wanted, reset};
 use crate::gateway::Gateway;
 use crate::hello::Hello;
@@ -19,15 +20,18 @@ use crate::seen::{Peer, Seen};
 /// How long letters that could be the beginning of a request are held back.
 const A_MOMENT: Duration = Duration::from_millis(30);
 
-/// What may be spoken to a host by its name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How many of them there may be.
+const MOST_LETTERS: usize = 1024;
+
+/// What may be spoken to a host by its name, from the least to the most.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Languages {
-    /// Anything.
-    All,
-    /// HTTP and TLS.
-    Web,
     /// HTTP.
     Http,
+    /// HTTP and TLS.
+    Web,
+    /// Anything.
+    All,
 }
 
 /// What has gone both ways.
@@ -63,6 +67,8 @@ pub(crate) struct Conversation<'serving> {
     /// To the client inside, and to the outside.
     pub(crate) streams: (&'serving TcpStream, &'serving TcpStream),
     pub(crate) traffic: &'serving Traffic,
+    /// Whether one direction has ended.
+    pub(crate) is_half: AtomicBool,
 }
 
 impl Conversation<'_> {
@@ -70,8 +76,7 @@ impl Conversation<'_> {
     /// server says is passed on meanwhile, for in some protocols the server begins.
     pub(crate) async fn hold(&self, languages: Option<Languages>) -> Result<(), Refusal> {
         let languages = languages.filter(|_| self.gateway.weaken.keeps(Wall::EgressNames));
-        let (inner, outer) = self.streams;
-        let back = carry(outer, inner, &self.gateway.pipes, &self.traffic.received);
+        let back = self.back();
         tokio::pin!(back);
         let mut is_over = false;
         if let Some(languages) = languages {
@@ -95,9 +100,32 @@ impl Conversation<'_> {
                 return self.relay().await;
             }
         }
-        let forth = carry(inner, outer, &self.gateway.pipes, &self.traffic.sent);
-        let ended = if is_over { forth.await } else { tokio::try_join!(forth, back).map(drop) };
+        let ended = if is_over { self.forth().await } else { tokio::try_join!(self.forth(), back).map(drop) };
         ended.or_else(|_| self.broken())
+    }
+
+    /// What the client says.
+    async fn forth(&self) -> io::Result<()> {
+        let (inner, outer) = self.streams;
+        carry(inner, outer, &self.gateway.pipes, &self.traffic.sent).await?;
+        self.tell_end(outer);
+        Ok(())
+    }
+
+    /// What the other side says.
+    async fn back(&self) -> io::Result<()> {
+        let (inner, outer) = self.streams;
+        carry(outer, inner, &self.gateway.pipes, &self.traffic.received).await?;
+        self.tell_end(inner);
+        Ok(())
+    }
+
+    /// One direction has ended, which is told to whoever listens there; where both have, all is closed anyway.
+    fn tell_end(&self, listener: &TcpStream) {
+        if !self.is_half.swap(true, Ordering::Relaxed) {
+            // Whoever is gone needs not be told.
+            let _ = rustix::net::shutdown(listener, Shutdown::Write);
+        }
     }
 
     /// Waits until it is known what the client speaks. Letters that may be all it says are passed on; what makes a request
@@ -111,9 +139,14 @@ impl Conversation<'_> {
             match listen(inner, &said, patience).await? {
                 Heard::Letters(letters) => {
                     self.traffic.sent.add(letters.len());
-                    // A server that takes them no more is found out when all else is passed on.
-                    let _ = pass_on(outer, &letters).await;
-                    said.extend(letters);
+                    said.extend_from_slice(&letters);
+                    // Nobody says that much without it being clear what it is.
+                    if said.len() > MOST_LETTERS {
+                        return Err(Refusal::Stalled);
+                    }
+                    if pass_on(outer, &letters).await.is_err() {
+                        return Ok(Heard::Nothing);
+                    }
                 }
                 Heard::Http if !said.is_empty() => return Err(Refusal::MalformedRequest),
                 heard => return Ok(heard),
@@ -152,22 +185,10 @@ impl Conversation<'_> {
         match http::relay(inner, outer, self, &times, self.traffic).await? {
             http::Ended::Closed => Ok(()),
             http::Ended::Upgraded => {
-                let pipes = &self.gateway.pipes;
-                let forth = carry(inner, outer, pipes, &self.traffic.sent);
-                let back = carry(outer, inner, pipes, &self.traffic.received);
-                tokio::try_join!(forth, back).map(drop).or_else(|_| self.broken())
+                tokio::try_join!(self.forth(), self.back()).map(drop).or_else(|_| self.broken())
             }
         }
     }
-}
-
-/// Writes all of it.
-pub(crate) async fn pass_on(outer: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
-    while !bytes.is_empty() {
-        let count = outer.async_io(Interest::WRITABLE, || Ok(rustix::io::write(outer, bytes)?)).await?;
-        bytes = &bytes[count..];
-    }
-    Ok(())
 }
 
 impl http::Judge for Conversation<'_> {

@@ -1,8 +1,8 @@
 //! The way to a host: its addresses are found out, checked, and exactly one that was checked is connected to.
 
-use std::io;
-use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr};
 use std::num::NonZeroU16;
+use std::time::Duration;
 
 use policy::Wall;
 use policy::network::{HostName, NetworkPolicy, Refusal, Request, Verdict};
@@ -10,13 +10,27 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::gateway::Gateway;
+use crate::resolve::Family;
 use crate::upstream;
+
+/// How long one address may take to answer.
+const EACH: Duration = Duration::from_secs(8);
 
 /// A connection to the outside, and where that leads.
 #[derive(Debug)]
 pub(crate) struct Dialled {
     pub(crate) stream: TcpStream,
     pub(crate) address: SocketAddr,
+    pub(crate) by: By,
+}
+
+/// Who found out where a name leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum By {
+    /// We, and checked it.
+    Ourselves,
+    /// The owner's own proxy, whose address is the one that is known.
+    Upstream,
 }
 
 /// Dials a host by its name.
@@ -29,16 +43,31 @@ pub(crate) async fn by_name(
         if let Some(proxy) = &gateway.policy().upstream {
             return upstream::through(gateway, proxy, &format!("{name}:{port}")).await;
         }
-        let addresses = gateway.resolver.resolve(name).await?;
-        let addresses = check(gateway, name, port, &addresses)?;
-        any_of(&addresses).await
+        match by_family(gateway, name, port, Family::V4).await {
+            Err(Refusal::NoSuchHost | Refusal::Unreachable) => {
+                by_family(gateway, name, port, Family::V6).await
+            }
+            dialled => dialled,
+        }
     };
-    timeout(gateway.limits.dial, find).await.unwrap_or(Err(Refusal::NotResolved))
+    timeout(gateway.limits.dial, find).await.unwrap_or(Err(Refusal::Unreachable))
+}
+
+/// More of the world has addresses of IPv4, so the others are asked for only where those lead nowhere.
+async fn by_family(
+    gateway: &Gateway,
+    name: &HostName,
+    port: NonZeroU16,
+    family: Family,
+) -> Result<Dialled, Refusal> {
+    let addresses = gateway.resolver.resolve(name, family).await?;
+    let addresses = check(gateway, name, port, &addresses)?;
+    any_of(&addresses).await
 }
 
 /// Dials an address that the policy has allowed.
 pub(crate) async fn by_address(gateway: &Gateway, address: SocketAddr) -> Result<Dialled, Refusal> {
-    if is_here(address.ip()) {
+    if gateway.own.has(address.ip()) {
         return Err(Refusal::OwnAddress);
     }
     match &gateway.policy().upstream {
@@ -87,49 +116,19 @@ fn may_lead(
     }
     match policy.decide(&Request::Resolved(name, port, address)) {
         Verdict::Refused(refusal) => Err(refusal),
-        _ if is_here(address) => Err(Refusal::OwnAddress),
+        _ if gateway.own.has(address) => Err(Refusal::OwnAddress),
         _ => Ok(()),
     }
 }
 
-/// Connects to the first that answers, those of IPv4 before the others: more of the world has that.
+/// Connects to the first that answers.
 pub(crate) async fn any_of(addresses: &[SocketAddr]) -> Result<Dialled, Refusal> {
-    let mut addresses = addresses.to_vec();
-    addresses.sort_by_key(SocketAddr::is_ipv6);
-    for address in addresses {
-        if let Ok(stream) = TcpStream::connect(address).await {
+    for &address in addresses {
+        if let Ok(Ok(stream)) = timeout(EACH, TcpStream::connect(address)).await {
             // What is small is not held back: that is for those at both ends to decide.
             let _ = stream.set_nodelay(true);
-            return Ok(Dialled { stream, address });
+            return Ok(Dialled { stream, address, by: By::Ourselves });
         }
     }
     Err(Refusal::Unreachable)
-}
-
-/// Whether an address is one of this machine's own: the kernel would send to it from itself, or from its loopback. Nothing
-/// is sent to find that out.
-pub(crate) fn is_here(address: IpAddr) -> bool {
-    let source = || -> io::Result<IpAddr> {
-        let any: IpAddr = match address {
-            IpAddr::V4(_) => std::net::Ipv4Addr::UNSPECIFIED.into(),
-            IpAddr::V6(_) => std::net::Ipv6Addr::UNSPECIFIED.into(),
-        };
-        let socket = UdpSocket::bind((any, 0))?;
-        socket.connect((address, 9))?;
-        Ok(socket.local_addr()?.ip())
-    };
-    // Where no way leads there is nobody to be reached either.
-    source().is_ok_and(|source| source == address || source.is_loopback())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn this_machine_knows_its_own_addresses() {
-        assert!(is_here("127.0.0.1".parse().unwrap()));
-        assert!(is_here("127.9.9.9".parse().unwrap()));
-        assert!(!is_here("203.0.113.77".parse().unwrap()));
-    }
 }

@@ -7,15 +7,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use policy::network::NetworkPolicy;
+use rustix::net::sockopt;
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::{Semaphore, watch};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
+use crate::MOST_PIPES;
 use crate::carry::Pipes;
 use crate::connection;
 use crate::dns;
 use crate::names::Names;
+use crate::own::OwnAddresses;
 use crate::resolve::Resolver;
 use crate::seen::Witness;
 use crate::weaken::Weaken;
@@ -34,6 +37,18 @@ pub struct Limits {
     pub idle: Duration,
     /// How long it may take to find and reach a host.
     pub dial: Duration,
+}
+
+impl Limits {
+    /// The same for a process that may have so many descriptors, of which others need some.
+    #[must_use]
+    pub fn within(self, descriptors: usize) -> Self {
+        /// For all that is neither a connection nor a pipe: the owner's own connections, questions on their way.
+        const OTHERS: usize = 512;
+        // Each has two ends, and so has a pipe.
+        let places = descriptors.saturating_sub(OTHERS + 2 * MOST_PIPES) / 2;
+        Self { connections: self.connections.min(places.max(16)), ..self }
+    }
 }
 
 impl Default for Limits {
@@ -62,6 +77,7 @@ pub struct Gateway {
     policy: watch::Sender<Arc<NetworkPolicy>>,
     names: Mutex<Names>,
     pub(crate) resolver: Resolver,
+    pub(crate) own: OwnAddresses,
     pub(crate) witness: Arc<dyn Witness>,
     pub(crate) limits: Limits,
     pub(crate) pipes: Pipes,
@@ -78,6 +94,7 @@ impl Gateway {
             policy: watch::Sender::new(Arc::new(policy)),
             names: Mutex::new(Names::new(Instant::now().into_std())),
             resolver: Resolver::default(),
+            own: OwnAddresses::default(),
             witness,
             limits,
             pipes: Pipes::default(),
@@ -98,6 +115,12 @@ impl Gateway {
         self.policy.send_replace(Arc::new(policy));
     }
 
+    /// Resolves when no connection is left, after those who serve them were dropped.
+    pub async fn is_empty(&self) {
+        let all = u32::try_from(self.limits.connections).unwrap_or(u32::MAX);
+        let _ = self.places.acquire_many(all).await;
+    }
+
     /// Hears of new policies.
     pub(crate) fn policies(&self) -> watch::Receiver<Arc<NetworkPolicy>> {
         self.policy.subscribe()
@@ -116,6 +139,8 @@ impl Gateway {
     pub async fn serve(self: &Arc<Self>, Entrance { connections, questions }: Entrance) -> io::Result<()> {
         let listener = std::net::TcpListener::from(connections);
         listener.set_nonblocking(true)?;
+        // What is small is not held back on any of its connections: that is for those at both ends to decide.
+        sockopt::set_tcp_nodelay(&listener, true)?;
         let listener = TcpListener::from_std(listener)?;
         let questions = std::net::UdpSocket::from(questions);
         questions.set_nonblocking(true)?;
@@ -131,13 +156,13 @@ impl Gateway {
                 accepted = listener.accept() => accepted,
                 Some(_) = connections.join_next() => continue,
             };
-            let Ok((stream, _)) = accepted else {
+            let Ok(accepted) = accepted else {
                 tokio::time::sleep(BREATH).await;
                 continue;
             };
             let place = Arc::clone(&self.places).try_acquire_owned().ok();
             let gateway = Arc::clone(self);
-            connections.spawn(async move { connection::serve(&gateway, stream, place).await });
+            connections.spawn(async move { connection::serve(&gateway, accepted, place).await });
         }
     }
 }

@@ -14,12 +14,14 @@ mod hello;
 mod http;
 mod listen;
 mod names;
+mod own;
 mod resolve;
 mod seen;
 mod speech;
 mod upstream;
 mod weaken;
 
+use carry::MOST_PIPES;
 pub use carry::Meter;
 pub use conversation::Traffic;
 pub use gateway::{Entrance, Gateway, Limits};

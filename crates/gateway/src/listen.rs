@@ -15,10 +15,13 @@ use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::hello::{self, Hello};
-use crate::speech::{HANDSHAKE, Speech, recognise};
+use crate::speech::{Speech, recognise};
 
 /// What is looked at first; most have said all by then.
 const FIRST_LOOK: usize = 2048;
+
+/// How often it is looked at: as often as the largest greeting has segments, and a client that is slow.
+const MOST_LOOKS: usize = 512;
 
 /// What was heard.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,8 +60,8 @@ pub(crate) struct Patience {
 async fn look(client: &TcpStream, said: &[u8], letters: Option<Duration>) -> Result<Heard, Refusal> {
     let mut buffer = vec![0; FIRST_LOOK];
     let mut seen = 0;
-    loop {
-        let letters = letters.filter(|_| seen > 0 && buffer[0] != HANDSHAKE);
+    for _ in 0..MOST_LOOKS {
+        let letters = letters.filter(|_| seen > 0);
         let more = client.async_io(Interest::READABLE, || peek(client, &mut buffer, seen));
         let more = match letters {
             Some(letters) => timeout(letters, more).await,
@@ -67,6 +70,8 @@ async fn look(client: &TcpStream, said: &[u8], letters: Option<Duration>) -> Res
         let look = match more {
             Ok(Ok(look)) => look,
             Ok(Err(_)) => return Ok(Heard::Nothing),
+            // What has begun as TLS is waited for.
+            Err(_) if recognise(&[said, &buffer[..seen]].concat()) == Some(Speech::Tls) => continue,
             Err(_) => return Ok(take(client, buffer, seen)),
         };
         seen = look.length;
@@ -95,7 +100,8 @@ async fn look(client: &TcpStream, said: &[u8], letters: Option<Duration>) -> Res
             }
             buffer.resize(seen * 2, 0);
         }
-    }
+    } // Byte by byte, to keep us busy.
+    Err(Refusal::Stalled)
 }
 
 /// Takes what has been seen. The kernel has told of it already, so it is not waited for.

@@ -12,20 +12,23 @@ pub(crate) enum Speech {
     Other,
 }
 
+/// How far a line is looked at that may become a request.
+const LONGEST_TARGET: usize = 16 * 1024;
+
 /// The longest method of HTTP.
 const LONGEST_METHOD: usize = 32;
 
-/// The first byte of a TLS connection: a record of the handshake.
-pub(crate) const HANDSHAKE: u8 = 0x16;
+/// The kinds of records that TLS has: some servers take others before the handshake.
+const RECORDS: std::ops::RangeInclusive<u8> = 0x14..=0x18;
 
-/// What the bytes are the beginning of; none where more of them must be seen. Whoever is in doubt takes it for HTTP: that
-/// is read strictly later, while what is something else is not read at all.
+/// What the bytes are the beginning of; none where more of them must be seen. Whoever is in doubt takes it for TLS or HTTP:
+/// those are read strictly later, while what is something else is not read at all.
 pub(crate) fn recognise(bytes: &[u8]) -> Option<Speech> {
-    if *bytes.first()? == HANDSHAKE {
+    if is_tls(bytes)? {
         return Some(Speech::Tls);
     }
     // Servers skip empty lines before a request.
-    let start = bytes.iter().position(|byte| !matches!(byte, b'\r' | b'\n' | b' ' | b'\t'))?;
+    let start = bytes.iter().position(|byte| !is_blank(*byte))?;
     let bytes = &bytes[start..];
     let end = bytes.iter().position(|byte| !is_token(*byte)).unwrap_or(bytes.len());
     let (method, rest) = bytes.split_at(end);
@@ -35,13 +38,42 @@ pub(crate) fn recognise(bytes: &[u8]) -> Option<Speech> {
     match rest {
         // The rest of the method, or what follows it, is still to come.
         [] => None,
-        [b' ' | b'\t', target @ ..] => match target.iter().find(|byte| !matches!(byte, b' ' | b'\t'))? {
-            b'/' | b'*' | b'h' | b'H' => Some(Speech::Http),
-            _ if method.eq_ignore_ascii_case(b"CONNECT") => Some(Speech::Http),
-            _ => Some(Speech::Other),
-        },
+        [first, rest @ ..] if is_blank(*first) && *first != b'\r' && *first != b'\n' => is_request(rest),
         _ => Some(Speech::Other),
     }
+}
+
+/// Whether it is a record of TLS, or the greeting of a version before that.
+fn is_tls(bytes: &[u8]) -> Option<bool> {
+    let first = *bytes.first()?;
+    let second = || bytes.get(1).copied();
+    match first {
+        // The version that follows always begins so.
+        first if RECORDS.contains(&first) => Some(second()? == 3),
+        0x80..=0xff => Some(bytes.get(2).copied()? == 1 && bytes.get(3).copied()? <= 3),
+        _ => Some(false),
+    }
+}
+
+/// What follows a word and a blank: the target of a request, as any server could take it, or something else. A line that
+/// ends without the name of HTTP is none, unless its target begins as one.
+fn is_request(rest: &[u8]) -> Option<Speech> {
+    let target = &rest[rest.iter().position(|byte| !is_blank(*byte))?..];
+    let line = target.iter().position(|byte| matches!(byte, b'\r' | b'\n'));
+    let seen = &target[..line.unwrap_or(target.len())];
+    let names_http = seen.windows(5).any(|bytes| bytes.eq_ignore_ascii_case(b"HTTP/"));
+    let begins = matches!(target[0], b'/' | b'*') || seen.windows(3).any(|bytes| bytes == b"://");
+    match line {
+        _ if begins || names_http => Some(Speech::Http),
+        Some(_) => Some(Speech::Other),
+        None if seen.len() > LONGEST_TARGET => Some(Speech::Other),
+        None => None,
+    }
+}
+
+/// What some server takes for a blank.
+const fn is_blank(byte: u8) -> bool {
+    matches!(byte, b'\r' | b'\n' | b' ' | b'\t' | 0x0b | 0x0c)
 }
 
 const fn is_token(byte: u8) -> bool {
@@ -82,15 +114,29 @@ mod tests {
             (b" GET\t /", Some(Speech::Http)),
             (b"OPTIONS *", Some(Speech::Http)),
             (b"GET http://", Some(Speech::Http)),
-            (b"CONNECT example.com:443", Some(Speech::Http)),
+            (b"GET http", None),
+            (b"CONNECT example.com:443 HTTP/1.1\r\n", Some(Speech::Http)),
+            (b"CONNECT {\"verbose\":false}\r\n", Some(Speech::Other)),
             (b"PRI * HTTP/2.0", Some(Speech::Http)),
             (b"X-Y_z! /", Some(Speech::Http)),
             (b"SSH-2.0-OpenSSH_9.2\r\n", Some(Speech::Other)),
             (b"EHLO client\r\n", Some(Speech::Other)),
+            (b"EHLO client", None),
+            (b"GET x://other.test/ HTTP/1.1\r\n", Some(Speech::Http)),
+            (b"GET index.html HTTP/1.1\r\n", Some(Speech::Http)),
+            (b"GET index.html http/1.0", Some(Speech::Http)),
+            (b"GET\x0c/ HTTP/1.1\r\n", Some(Speech::Http)),
+            (b"\x15\x03\x01\x00\x02\x01\x5a\x16\x03", Some(Speech::Tls)),
+            (b"\x14\x03\x03", Some(Speech::Tls)),
+            (b"\x17\x03\x03", Some(Speech::Tls)),
+            (b"\x80\x2e\x01\x03\x01", Some(Speech::Tls)),
+            (b"\x16", None),
+            (b"\x16\x01", Some(Speech::Other)),
             (b"\0\0\0\x08\x04\xd2\x16\x2f", Some(Speech::Other)),
             (b"*1\r\n$4\r\nPING\r\n", Some(Speech::Other)),
             (b"PING\r\n", Some(Speech::Other)),
-            (b"\x80\x2e\x01", Some(Speech::Other)),
+            (b"\x80\x2e\x01", None),
+            (b"\x80\x2e\x05\x00", Some(Speech::Other)),
             (b"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", Some(Speech::Other)),
             (b"", None),
             (b"G", None),
@@ -111,8 +157,8 @@ mod tests {
         }
 
         #[test]
-        fn no_request_is_missed(start in "[\r\n \t]{0,4}", method in "[A-Za-z!#]{1,20}", path in "[ -~]{0,40}") {
-            let text = format!("{start}{method} /{path}");
+        fn no_request_is_missed(start in "[\r\n \t]{0,4}", method in "[A-Za-z!#]{1,20}", path in "[!-~]{1,40}") {
+            let text = format!("{start}{method} {path} HTTP/1.1\r\n");
             prop_assert_eq!(recognise(text.as_bytes()), Some(Speech::Http));
         }
     }

@@ -9,9 +9,10 @@ use rustix::net::{RecvFlags, recv};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 
-use crate::conversation::pass_on;
-use crate::dial::{Dialled, any_of};
+use crate::carry::pass_on;
+use crate::dial::{By, Dialled, any_of};
 use crate::gateway::Gateway;
+use crate::resolve::Family;
 
 /// The longest answer that is read.
 const LONGEST: usize = 8192;
@@ -26,7 +27,10 @@ pub(crate) async fn through(
     let addresses: Vec<SocketAddr> = match &proxy.host {
         ProxyHost::Address(address) => vec![SocketAddr::new(*address, port)],
         ProxyHost::Name(name) => {
-            let addresses = gateway.resolver.resolve(name).await?;
+            let addresses = match gateway.resolver.resolve(name, Family::V4).await {
+                Err(_) => gateway.resolver.resolve(name, Family::V6).await?,
+                Ok(addresses) => addresses,
+            };
             addresses.into_iter().map(|address| SocketAddr::new(address, port)).collect()
         }
     };
@@ -38,7 +42,11 @@ pub(crate) async fn through(
     let unreachable = |_| Refusal::Unreachable;
     pass_on(&dialled.stream, question.as_bytes()).await.map_err(unreachable)?;
     let answer = answer(&dialled.stream).await.map_err(unreachable)?;
-    if is_success(&answer) { Ok(dialled) } else { Err(Refusal::RefusedUpstream) }
+    if is_success(&answer) {
+        Ok(Dialled { by: By::Upstream, ..dialled })
+    } else {
+        Err(Refusal::RefusedUpstream)
+    }
 }
 
 /// Reads an answer to the end of its head and no further: what follows is already the server's.

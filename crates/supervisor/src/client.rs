@@ -9,8 +9,8 @@ use audit::{StopReason, TerminalChange};
 use policy::network::NetworkPolicy;
 use tokio::sync::watch;
 use wire::{
-    Ask, Channel, Connection, Event, Execs, Failed, Incoming, LaneError, Pause, PortStates, Request, Side,
-    Step, Stop, Unpublished, VERSION,
+    Ask, Channel, Connection, Event, Execs, Failed, Flows, Incoming, LaneError, Pause, PortStates, Request,
+    Side, Step, Stop, Unpublished, VERSION,
 };
 
 use crate::files;
@@ -194,7 +194,10 @@ async fn request(mut channel: Channel, house: &Arc<House>) -> Result<(), LaneErr
         }
         Some(Ask::Net(net)) => match &house.network {
             Some(network) => network.tell(&mut channel, net).await,
-            None => refuse(&mut channel, ENETDOWN).await,
+            None => {
+                let nothing = Flows { flows: Vec::new(), no_network: true };
+                channel.messages.sender.send_message(&nothing).await
+            }
         },
         Some(Ask::SetPolicy(policy)) => match &house.network {
             Some(network) => match network.set_policy(&policy.json) {

@@ -40,6 +40,9 @@ use record::{Record, RecordError};
 /// How long the last words may take to reach a client that does not read.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
+/// How long nothing is accepted after the kernel could not give a connection.
+const BREATH: Duration = Duration::from_millis(100);
+
 /// What processes have, when the sandbox ends by itself, between being told to end and being killed.
 const GRACE: Duration = Duration::from_secs(10);
 
@@ -127,11 +130,11 @@ async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
     failpoint::pass(Point::SupervisorServing);
     let accept = async {
         loop {
-            if let Ok((stream, _)) = listener.accept().await
-                && let Ok(stream) = stream.into_std()
-            {
+            match listener.accept().await {
                 // A client that cannot be served finds its connection closed.
-                let _ = client::serve(stream, &house);
+                Ok((stream, _)) => drop(stream.into_std().map(|stream| client::serve(stream, &house))),
+                // There is no descriptor left, which takes a while to change.
+                Err(_) => tokio::time::sleep(BREATH).await,
             }
         }
     };

@@ -8,6 +8,7 @@ use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use gateway::{Entrance, Gateway, Limits, Witness};
 use policy::network::NetworkPolicy;
@@ -23,6 +24,9 @@ use crate::client::{EINVAL, ENOSPC};
 use crate::record::Record;
 
 use ledger::Ledger;
+
+/// How long those who serve connections may take to go.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// How many lines of the table go in one message.
 const AT_ONCE: usize = 64;
@@ -54,6 +58,8 @@ impl Network {
         if let Some(serving) = serving {
             serving.abort();
             let _ = serving.await;
+            // What each of them did last is counted.
+            let _ = tokio::time::timeout(LAST_WORDS, self.gateway.is_empty()).await;
         }
         self.ledger.settle();
     }
@@ -73,7 +79,7 @@ impl Network {
         let mut flows = self.ledger.flows();
         loop {
             for some in flows.chunks(AT_ONCE) {
-                sender.send_message(&Flows { flows: some.to_vec() }).await?;
+                sender.send_message(&Flows { flows: some.to_vec(), no_network: false }).await?;
             }
             if !net.follow {
                 return Ok(());
@@ -112,13 +118,8 @@ pub(crate) fn raise_limit() {
 
 /// What a sandbox may have open at once follows from what this process may.
 fn limits() -> Limits {
-    /// For all that is not a connection of the sandbox's.
-    const OTHERS: u64 = 256;
     let mine = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    let default = Limits::default();
-    // Each has two ends.
-    let places = usize::try_from(mine.saturating_sub(OTHERS) / 2).unwrap_or(usize::MAX);
-    Limits { connections: default.connections.min(places), ..default }
+    Limits::default().within(usize::try_from(mine).unwrap_or(usize::MAX))
 }
 
 /// Receives two sockets; none when there are no more.

@@ -16,6 +16,9 @@ use crate::keeper::Keeper;
 /// How long it takes until a part is asked for again that there was not.
 const LATER: Duration = Duration::from_secs(5);
 
+/// How many records of its network a sandbox may have in one life: half of all the room, at what one takes.
+const OUTGOING: u64 = 2_000_000;
+
 /// The kernel had no room for a process.
 const EAGAIN: i32 = 11;
 
@@ -35,6 +38,8 @@ struct State {
     next: Option<OwnedFd>,
     /// Whether there will be no other part.
     is_full: bool,
+    /// How many records of the network there are.
+    outgoing: u64,
     /// Whether the end is on record.
     is_over: bool,
 }
@@ -53,7 +58,7 @@ pub(crate) enum RecordError {
 impl Record {
     /// Goes on with a log in which the start is on record.
     pub(crate) fn go_on(writer: Writer, stay: Stay) -> Self {
-        let state = State { writer, next: None, is_full: false, is_over: false };
+        let state = State { writer, next: None, is_full: false, outgoing: 0, is_over: false };
         let record = Self { state: Mutex::new(state), stay, filled: Notify::new() };
         record.tell_if_filled(&record.state());
         record
@@ -104,9 +109,13 @@ impl Record {
 
     /// Something is about to leave, or was kept from it.
     pub(crate) fn outgoing(&self, event: &Event) -> Result<(), RecordError> {
-        if self.state().is_full {
+        let mut state = self.state();
+        // What a sandbox sends must not use up the room in which all else is put on record.
+        if state.is_full || state.outgoing >= OUTGOING {
             return Err(RecordError::Full);
         }
+        state.outgoing += 1;
+        drop(state);
         self.put(event)
     }
 

@@ -12,10 +12,10 @@ pub(crate) struct NetworkOptions {
     #[arg(long, value_enum, value_name = "MODE", help_heading = "Network")]
     pub(crate) network: Option<Way>,
     /// Let this be reached: HOST[:PORT], *.DOMAIN[:PORT], ADDRESS[/BITS][:PORT] or '[METHOD ]http://HOST/PATH'; on ports
-    /// 80 and 443 without one, on all with `*`
+    /// 80 and 443 without one, on all with `*`. What stands in allowlist.d of the configuration directories is added
     #[arg(long, value_name = "RULE", help_heading = "Network")]
     pub(crate) allow: Vec<Rule>,
-    /// Never let this be reached, whatever allows it: HOST, *.DOMAIN or ADDRESS[/BITS]
+    /// Never let this be reached by this name or address, whatever allows it: HOST, *.DOMAIN or ADDRESS[/BITS]
     #[arg(long, value_name = "HOST", help_heading = "Network")]
     pub(crate) deny: Vec<Target>,
     /// A file of such rules, one a line

@@ -1,7 +1,7 @@
 //! What a run says of its network: each that was kept from leaving once, with the option that would allow it, and at the end
 //! how much it was. At the end the record is asked, so that nothing is missing.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::convert::Infallible;
 use std::io::{self, Write as _};
 
@@ -15,6 +15,9 @@ use crate::failure::escape;
 use crate::settings::Reporting;
 
 use super::option;
+
+/// How many are said; all are on record.
+const MOST: usize = 30;
 
 /// What has been said.
 #[derive(Debug, Default)]
@@ -49,12 +52,20 @@ impl Blocked {
     /// Says the rest, as the run is over.
     pub(crate) fn finish(&mut self, engine: &Engine, id: &SandboxId, reporting: Reporting) {
         let mut reached = BTreeSet::new();
+        let mut open = BTreeMap::new();
         let (mut connections, mut blocked) = (0_u64, 0_u64);
         for record in records(&engine.records(), id).into_iter().flatten().flatten() {
             match record.event {
-                Recorded::Known(Event::Connected { host, .. }) => {
+                Recorded::Known(Event::Connected { connection, host, port, .. }) => {
                     connections += 1;
                     reached.insert(host.as_str().to_owned());
+                    open.insert(connection, (host.as_str().to_owned(), port));
+                }
+                Recorded::Known(Event::Disconnected { connection, refusal, .. }) => {
+                    if let (Some((host, port)), Some(refusal)) = (open.remove(&connection), refusal) {
+                        blocked += 1;
+                        self.say(&host, port, refusal);
+                    }
                 }
                 Recorded::Known(Event::Question { name, refusal: Some(refusal), times }) => {
                     blocked += times;
@@ -84,10 +95,15 @@ impl Blocked {
         let place = if port == 0 { shown } else { format!("{shown}:{port}") };
         let to_allow = option(refusal, host, port).map(|option| format!("; to allow: {option}"));
         let line = format!("blocked: {place} ({refusal}){}\n", to_allow.unwrap_or_default());
-        if !self.said.contains(&line) {
-            tell(&line);
-            self.said.insert(line);
+        if self.said.contains(&line) {
+            return;
         }
+        match self.said.len() {
+            0..MOST => tell(&line),
+            MOST => tell("blocked: more than can be shown here\n"),
+            _ => return,
+        }
+        self.said.insert(line);
     }
 }
 

@@ -13,7 +13,7 @@ use crate::failure::{Failure, escape};
 use crate::output::{json_line, print};
 use crate::stay::in_runtime;
 
-use super::{option, resolve, shown};
+use super::{option, resolve_change, shown};
 
 pub(crate) fn policy(policy: Policy) -> Result<ExitCode, Failure> {
     match policy.action {
@@ -47,7 +47,7 @@ fn escape_lines(text: &str) -> String {
 fn set(set: SetPolicy) -> Result<ExitCode, Failure> {
     let engine = Engine::open()?;
     let id = engine.find(&set.sandbox)?;
-    let policy = resolve(set.network)?;
+    let policy = resolve_change(set.network)?;
     in_runtime(async { Ok(engine.set_policy(&id, policy).await?) })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -58,8 +58,11 @@ pub(crate) async fn by_tcp(gateway: &Gateway, mut stream: TcpStream) -> io::Resu
 }
 
 async fn read(stream: &mut TcpStream) -> io::Result<Vec<u8>> {
-    let length = stream.read_u16().await?;
-    let mut question = vec![0; usize::from(length)];
+    let length = usize::from(stream.read_u16().await?);
+    if length > LONGEST {
+        return Err(io::ErrorKind::InvalidData.into());
+    }
+    let mut question = vec![0; length];
     stream.read_exact(&mut question).await?;
     Ok(question)
 }

@@ -13,7 +13,7 @@ use wire::Flow;
 
 use crate::record::{Record, RecordError};
 
-use super::repeats::Repeats;
+use super::repeats::{Noted, Repeats};
 
 /// The most lines of the table; what comes then is in the line of all others.
 const MOST: usize = 4096;
@@ -26,6 +26,9 @@ const OTHERS: &str = "*";
 
 /// The host of a question for what is called like no host.
 const NO_NAME: &str = "?";
+
+/// How much of what is asked for by HTTP is on record.
+const LONGEST_TARGET: usize = 256;
 
 /// How often what is repeated is on record.
 const AGAIN: Duration = Duration::from_secs(60);
@@ -44,6 +47,8 @@ struct Table {
     /// What is open, by its number.
     open: HashMap<u64, (Key, Arc<Traffic>)>,
     repeats: Repeats<Key>,
+    /// Of what there are too many, by port and outcome.
+    others: Repeats<Key>,
 }
 
 /// What one line is about; a question has no port.
@@ -103,7 +108,8 @@ impl Ledger {
             let refusal = None;
             let _ = self.record.outgoing(&Event::Disconnected { connection, sent, received, refusal });
         }
-        let left = self.table().repeats.settle();
+        let mut left = self.table().repeats.settle();
+        left.extend(self.table().others.settle());
         for (key, times) in left {
             let _ = self.record.outgoing(&key.event(times));
         }
@@ -120,10 +126,20 @@ impl Ledger {
 
     /// Puts on record what may be repeated, now or with those that follow.
     fn note(&self, key: &Key) -> Result<(), Unrecorded> {
-        let times = self.table().repeats.note(key, Instant::now(), AGAIN);
-        match times {
-            Some(times) => self.record.outgoing(&key.event(times)).map_err(|_| Unrecorded),
-            None => Ok(()),
+        let now = Instant::now();
+        let mut table = self.table();
+        let (key, noted) = match table.repeats.note(key, now, AGAIN) {
+            Noted::TooMany => {
+                let others = Key { host: OTHERS.to_owned(), ..key.clone() };
+                let noted = table.others.note(&others, now, AGAIN);
+                (others, noted)
+            }
+            noted => (key.clone(), noted),
+        };
+        drop(table);
+        match noted {
+            Noted::Now(times) => self.record.outgoing(&key.event(times)).map_err(|_| Unrecorded),
+            Noted::Later | Noted::TooMany => Ok(()),
         }
     }
 }
@@ -156,6 +172,7 @@ impl Witness for Ledger {
                 });
             }
             Seen::Request { number, method, target, refusal } => {
+                let target = target.get(..LONGEST_TARGET).unwrap_or(target);
                 let (method, target) = (Text::new(method), Text::new(target));
                 put(&Event::Request { connection: number, method, target, refusal })?;
             }

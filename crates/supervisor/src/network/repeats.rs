@@ -7,10 +7,26 @@ use std::time::{Duration, Instant};
 /// The most different things that are remembered.
 const MOST: usize = 4096;
 
+/// How long it takes until it is looked again what can be forgotten.
+const NOT_SO_OFTEN: Duration = Duration::from_secs(1);
+
 /// How often each happened since it was last on record, and when that was.
 #[derive(Debug)]
 pub(super) struct Repeats<Key> {
     since: HashMap<Key, Repeat>,
+    /// When something was last forgotten.
+    forgot: Instant,
+}
+
+/// What is to be done about something that happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Noted {
+    /// It is to be put on record, as often as this.
+    Now(u64),
+    /// It is counted, and on record later.
+    Later,
+    /// There are too many different things for each to be remembered.
+    TooMany,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -21,31 +37,33 @@ struct Repeat {
 
 impl<Key> Default for Repeats<Key> {
     fn default() -> Self {
-        Self { since: HashMap::new() }
+        Self { since: HashMap::new(), forgot: Instant::now() }
     }
 }
 
 impl<Key: Clone + Eq + Hash> Repeats<Key> {
-    /// It happened: how often, where that is to be put on record now.
-    pub(super) fn note(&mut self, key: &Key, now: Instant, again: Duration) -> Option<u64> {
+    /// It happened.
+    pub(super) fn note(&mut self, key: &Key, now: Instant, again: Duration) -> Noted {
         if let Some(repeat) = self.since.get_mut(key) {
             repeat.times += 1;
             if now.saturating_duration_since(repeat.recorded) < again {
-                return None;
+                return Noted::Later;
             }
             repeat.recorded = now;
-            return Some(std::mem::take(&mut repeat.times));
+            return Noted::Now(std::mem::take(&mut repeat.times));
         }
-        if self.since.len() >= MOST {
-            // What nobody repeats is forgotten; where all is repeated, what is new is on record each time.
+        if self.since.len() >= MOST && now.saturating_duration_since(self.forgot) >= NOT_SO_OFTEN {
+            // What nobody repeats is forgotten.
+            self.forgot = now;
             self.since.retain(|_, repeat| {
                 repeat.times > 0 || now.saturating_duration_since(repeat.recorded) < again
             });
         }
-        if self.since.len() < MOST {
-            self.since.insert(key.clone(), Repeat { recorded: now, times: 0 });
+        if self.since.len() >= MOST {
+            return Noted::TooMany;
         }
-        Some(1)
+        self.since.insert(key.clone(), Repeat { recorded: now, times: 0 });
+        Noted::Now(1)
     }
 
     /// What is not on record yet, for the last time.
@@ -67,10 +85,13 @@ mod tests {
         let mut repeats = Repeats::default();
         let mut note =
             |key: &str, after| repeats.note(&key.to_owned(), start + Duration::from_secs(after), AGAIN);
-        assert_eq!(note("one", 0), Some(1));
-        assert_eq!((note("one", 1), note("one", 59), note("two", 59)), (None, None, Some(1)));
-        assert_eq!(note("one", 60), Some(3));
-        assert_eq!((note("one", 61), note("one", 62)), (None, None));
+        assert_eq!(note("one", 0), Noted::Now(1));
+        assert_eq!(
+            (note("one", 1), note("one", 59), note("two", 59)),
+            (Noted::Later, Noted::Later, Noted::Now(1))
+        );
+        assert_eq!(note("one", 60), Noted::Now(3));
+        assert_eq!((note("one", 61), note("one", 62)), (Noted::Later, Noted::Later));
         assert_eq!(repeats.settle(), [("one".to_owned(), 2)]);
         assert_eq!(repeats.settle(), []);
     }
@@ -80,10 +101,11 @@ mod tests {
         let start = Instant::now();
         let mut repeats = Repeats::default();
         for number in 0..2 * MOST {
-            assert_eq!(repeats.note(&number, start, AGAIN), Some(1));
+            let expected = if number < MOST { Noted::Now(1) } else { Noted::TooMany };
+            assert_eq!(repeats.note(&number, start, AGAIN), expected);
         }
         assert_eq!(repeats.since.len(), MOST);
-        assert_eq!(repeats.note(&(2 * MOST), start + AGAIN, AGAIN), Some(1));
+        assert_eq!(repeats.note(&(2 * MOST), start + AGAIN, AGAIN), Noted::Now(1));
         assert_eq!(repeats.since.len(), 1);
     }
 }

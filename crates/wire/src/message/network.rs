@@ -14,6 +14,9 @@ pub struct Flows {
     /// Each of them.
     #[prost(message, repeated, tag = "1")]
     pub flows: Vec<Flow>,
+    /// Whether there is no network to be seen anything of.
+    #[prost(bool, tag = "2")]
+    pub no_network: bool,
 }
 
 /// What has been seen of one host, on one port, with one outcome.
