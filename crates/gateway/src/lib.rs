@@ -9,6 +9,8 @@ mod connection;
 mod conversation;
 mod dial;
 mod dns;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
 mod gateway;
 mod hello;
 mod http;

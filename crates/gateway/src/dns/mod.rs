@@ -1,7 +1,7 @@
 //! Questions for names, by UDP and TCP, whoever they are sent to. They are answered here, from the policy alone: nothing is
 //! ever asked of anybody else for it.
 
-mod message;
+pub(crate) mod message;
 
 use std::io;
 use std::net::Ipv4Addr;

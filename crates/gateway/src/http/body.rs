@@ -94,7 +94,7 @@ async fn carry_chunks(from: &mut Source<'_>, to: End<'_>, mut out: Vec<u8>) -> R
 
 /// Where in a body of chunks its reader is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Chunks {
+pub(super) enum Chunks {
     /// Before the size of a chunk.
     Size,
     /// In a chunk of which so much is left.
@@ -109,7 +109,7 @@ enum Chunks {
 
 impl Chunks {
     /// Reads on and writes the same chunks to `out`: how much was read. What is left must be here again the next time.
-    fn pass(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<usize, Malformed> {
+    pub(super) fn pass(&mut self, bytes: &[u8], out: &mut Vec<u8>) -> Result<usize, Malformed> {
         let mut used = 0;
         loop {
             let rest = bytes.get(used..).unwrap_or_default();

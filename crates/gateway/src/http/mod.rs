@@ -9,6 +9,8 @@ mod body;
 mod end;
 mod exchange;
 mod fields;
+#[cfg(feature = "fuzz")]
+pub(crate) mod fuzz;
 mod head;
 mod source;
 
