@@ -3,6 +3,7 @@
 #   make run ARGS="run -- bash"   build and run; without ARGS a one-minute tour
 #   make test                     everything that has to hold, in under 20 minutes once built
 #   make test-full                the long forms too
+#   make fuzz TIME=60             what reads hostile bytes, each target for so many seconds; TARGET=dns for one
 #   make bench                    numbers, beside bubblewrap, runc, crun and nsenter; BENCH_LONG=1 for the long form
 #   make install PREFIX=/usr/local
 #   make release                  static binaries in a tarball
@@ -15,10 +16,11 @@ TRIPLE  := $(if $(wildcard $(shell rustc --print target-libdir --target $(MUSL) 
 CARGO   := $(if $(filter $(GNU),$(TRIPLE)),RUSTFLAGS="-C target-feature=+crt-static" )cargo
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 PREFIX  ?= /usr/local
+TIME    ?= 60
 RELEASE := target/$(TRIPLE)/release
 export AGENTBOX_TRIPLE := $(TRIPLE)
 
-.PHONY: build run test test-full bench install release lint tools clean
+.PHONY: build run test test-full fuzz bench install release lint tools clean
 
 build:
 	@$(CARGO) build --quiet --release --locked -p agentbox-cli --target $(TRIPLE)
@@ -35,6 +37,9 @@ test:
 
 test-full:
 	@tests/run.sh full
+
+fuzz:
+	@fuzz/run.sh $(TIME) $(TARGET)
 
 bench: build
 	@bench/run.sh $(RELEASE) $(if $(BENCH_LONG),long,whole)

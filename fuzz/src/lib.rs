@@ -1,0 +1,37 @@
+//! The fuzz targets: whatever reads bytes of somebody who is not trusted. Each takes any bytes, and ends the process
+//! where something that must always hold does not.
+
+mod allowlist;
+mod frames;
+mod terminal;
+
+/// Something that is fuzzed.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// What its seeds and its dictionary are called.
+    pub name: &'static str,
+    /// Takes one input.
+    pub check: fn(&[u8]),
+}
+
+/// All of them.
+pub const TARGETS: [Target; 10] = [
+    Target { name: "allowlist", check: allowlist::check },
+    Target { name: "authority", check: gateway::fuzz::authority },
+    Target { name: "chunks", check: gateway::fuzz::chunks },
+    Target { name: "dns", check: gateway::fuzz::dns },
+    Target { name: "frames", check: frames::check },
+    Target { name: "hello", check: gateway::fuzz::hello },
+    Target { name: "request", check: gateway::fuzz::request },
+    Target { name: "response", check: gateway::fuzz::response },
+    Target { name: "speech", check: gateway::fuzz::speech },
+    Target { name: "terminal", check: terminal::check },
+];
+
+impl Target {
+    /// The one of this name.
+    #[must_use]
+    pub fn find(name: &str) -> Option<Self> {
+        TARGETS.into_iter().find(|target| target.name == name)
+    }
+}
