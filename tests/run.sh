@@ -31,6 +31,11 @@ export AGENTBOX_TEST_WEAK_BIN="$PWD/target/weak/$triple/fast"
 say "unit and property tests"
 cargo test --quiet --locked --workspace --exclude agentbox-tests
 
+say "fuzzing: each target for a moment, from its seeds"
+case "$AGENTBOX_TEST_FORM" in full) moment=20 ;; *) moment=2 ;; esac
+# 77 says that it was skipped, and why has been said.
+fuzz/run.sh --anew "$moment" || [ $? = 77 ]
+
 say "end to end"
 # A job in the background ignores Ctrl-C, and what it starts inherits that; tests press it.
 env --default-signal=INT,QUIT cargo test --locked -p agentbox-tests

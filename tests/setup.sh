@@ -6,7 +6,7 @@ set -euo pipefail
 # What must be there, and the package that brings it.
 needs=(
   bwrap:bubblewrap runc:runc crun:crun newuidmap:uidmap qemu-system-x86_64:qemu-system-x86 busybox:busybox-static
-  cpio:cpio less:less nano:nano mc:mc strace:strace gdb:gdb tmux:tmux vim:vim-tiny htop:htop git:git gcc:gcc node:nodejs
+  cpio:cpio less:less nano:nano mc:mc strace:strace gdb:gdb tmux:tmux vim:vim-tiny htop:htop git:git gcc:gcc c++:g++ node:nodejs
   /usr/bin/python3:python3 java:default-jdk-headless ip:iproute2 setpriv:util-linux ps:procps
   curl:curl openssl:openssl
 )

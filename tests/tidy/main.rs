@@ -13,7 +13,7 @@ const LONGEST: usize = 500;
 /// Every source file of ours, with its text.
 fn sources() -> Vec<(PathBuf, String)> {
     let root = workspace_root();
-    let mut waiting = vec![root.join("crates"), root.join("tests"), root.join("bench")];
+    let mut waiting = vec![root.join("crates"), root.join("tests"), root.join("bench"), root.join("fuzz")];
     let mut found = Vec::new();
     while let Some(directory) = waiting.pop() {
         for entry in fs::read_dir(directory).unwrap().flatten() {
@@ -70,4 +70,19 @@ fn nothing_is_left_for_later() {
         [["TO", "DO"].concat(), ["FIX", "ME"].concat(), ["#[", "ignore"].concat(), ["#[", "allow("].concat()];
     let unfinished = |_: &Path, text: &str| marks.iter().any(|mark| text.contains(mark.as_str()));
     assert_eq!(offenders(unfinished), Vec::<PathBuf>::new());
+}
+
+#[test]
+fn only_fuzzing_opens_the_parsers() {
+    let root = workspace_root();
+    let crates = fs::read_dir(root.join("crates")).unwrap().flatten().map(|entry| entry.path());
+    let others = crates.chain([root.join("tests"), root.join("bench"), root.clone()]);
+    // Where the crate is asked for, or a feature of it in one of another's.
+    let opens = |line: &&str| line.contains("gateway") && line.contains("fuzz");
+    for directory in others {
+        let manifest = fs::read_to_string(directory.join("Cargo.toml")).unwrap();
+        assert_eq!(manifest.lines().find(opens), None, "{}", directory.display());
+    }
+    let own = fs::read_to_string(root.join("fuzz/Cargo.toml")).unwrap();
+    assert!(own.lines().any(|line| opens(&line)), "what is looked for is not how it is written");
 }
