@@ -87,8 +87,8 @@ fn payloads(mut bytes: &[u8]) -> Vec<u8> {
     held
 }
 
-/// The first bytes of a client. What is recognised stays so, whatever comes behind, and a request that would be taken is
-/// never passed on unread.
+/// The first bytes of a client. What is recognised stays so, whatever comes behind, and a request that we or a lenient
+/// server would take is never passed on unread.
 pub fn speech(bytes: &[u8]) {
     const LONGEST_CUT: usize = 64;
     let whole = recognise(bytes);
@@ -99,4 +99,21 @@ pub fn speech(bytes: &[u8]) {
     if is_request(bytes) {
         assert_eq!(whole, Some(Speech::Http));
     }
+    if is_taken_by_a_lenient_server(bytes) {
+        assert!(matches!(whole, Some(Speech::Http | Speech::Tls)), "{whole:?}");
+    }
+}
+
+/// Whether the first line is three words of which the last names HTTP, whatever is between them. Python's library reads
+/// requests so.
+fn is_taken_by_a_lenient_server(bytes: &[u8]) -> bool {
+    const LONGEST_METHOD: usize = 32;
+    let Some(end) = bytes.iter().position(|byte| *byte == b'\n') else { return false };
+    let line: String = bytes[..end].iter().map(|byte| char::from(*byte)).collect();
+    // What is white space in Unicode is not all of what Python splits at.
+    let words = line.split(|letter: char| letter.is_whitespace() || ('\x1c'..='\x1f').contains(&letter));
+    let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
+    let is_method =
+        |word: &str| word.len() <= LONGEST_METHOD && word.bytes().all(|byte| byte.is_ascii_uppercase());
+    matches!(words[..], [method, _, version] if is_method(method) && version.starts_with("HTTP/"))
 }

@@ -38,7 +38,7 @@ pub(crate) fn recognise(bytes: &[u8]) -> Option<Speech> {
     match rest {
         // The rest of the method, or what follows it, is still to come.
         [] => None,
-        [first, rest @ ..] if is_blank(*first) && *first != b'\r' && *first != b'\n' => is_request(rest),
+        [first, rest @ ..] if is_blank(*first) && *first != b'\n' => is_request(rest),
         _ => Some(Speech::Other),
     }
 }
@@ -56,24 +56,27 @@ fn is_tls(bytes: &[u8]) -> Option<bool> {
 }
 
 /// What follows a word and a blank: the target of a request, as any server could take it, or something else. A line that
-/// ends without the name of HTTP is none, unless its target begins as one.
+/// ends without the name of HTTP is none, unless its target begins as one; a line that does not end may still be one.
 fn is_request(rest: &[u8]) -> Option<Speech> {
-    let target = &rest[rest.iter().position(|byte| !is_blank(*byte))?..];
-    let line = target.iter().position(|byte| matches!(byte, b'\r' | b'\n'));
+    let target = &rest[rest.iter().position(|byte| *byte == b'\n' || !is_blank(*byte))?..];
+    // No further, so that it does not matter how much has come.
+    let target = &target[..target.len().min(LONGEST_TARGET)];
+    // A `\r` by itself ends a line to some, and is a blank to others.
+    let line = target.iter().position(|byte| *byte == b'\n');
     let seen = &target[..line.unwrap_or(target.len())];
     let names_http = seen.windows(5).any(|bytes| bytes.eq_ignore_ascii_case(b"HTTP/"));
     let begins = matches!(target[0], b'/' | b'*') || seen.windows(3).any(|bytes| bytes == b"://");
     match line {
         _ if begins || names_http => Some(Speech::Http),
         Some(_) => Some(Speech::Other),
-        None if seen.len() > LONGEST_TARGET => Some(Speech::Other),
+        None if seen.len() == LONGEST_TARGET => Some(Speech::Http),
         None => None,
     }
 }
 
-/// What some server takes for a blank.
+/// What some server takes for a blank; the one of Python's library takes all of these.
 const fn is_blank(byte: u8) -> bool {
-    matches!(byte, b'\r' | b'\n' | b' ' | b'\t' | 0x0b | 0x0c)
+    matches!(byte, b'\t'..=b'\r' | 0x1c..=b' ' | 0x85 | 0xa0)
 }
 
 const fn is_token(byte: u8) -> bool {
@@ -126,6 +129,10 @@ mod tests {
             (b"GET index.html HTTP/1.1\r\n", Some(Speech::Http)),
             (b"GET index.html http/1.0", Some(Speech::Http)),
             (b"GET\x0c/ HTTP/1.1\r\n", Some(Speech::Http)),
+            (b"GET\r/ HTTP/1.1\r\n", Some(Speech::Http)),
+            (b"GET index.html\rHTTP/1.1\n", Some(Speech::Http)),
+            (b"\x1fGET\x1c/ HTTP/1.1\n", Some(Speech::Http)),
+            (b"\xa0GET\x85index.html\xa0HTTP/1.1\n", Some(Speech::Http)),
             (b"\x15\x03\x01\x00\x02\x01\x5a\x16\x03", Some(Speech::Tls)),
             (b"\x14\x03\x03", Some(Speech::Tls)),
             (b"\x17\x03\x03", Some(Speech::Tls)),
@@ -135,6 +142,8 @@ mod tests {
             (b"\0\0\0\x08\x04\xd2\x16\x2f", Some(Speech::Other)),
             (b"*1\r\n$4\r\nPING\r\n", Some(Speech::Other)),
             (b"PING\r\n", Some(Speech::Other)),
+            (b"PING \r\n", Some(Speech::Other)),
+            (b"PING\r", None),
             (b"\x80\x2e\x01", None),
             (b"\x80\x2e\x05\x00", Some(Speech::Other)),
             (b"aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", Some(Speech::Other)),
@@ -146,6 +155,17 @@ mod tests {
         ] {
             assert_eq!(recognise(bytes), speech, "{:?}", bytes.escape_ascii().to_string());
         }
+    }
+
+    #[test]
+    fn a_line_without_end_is_not_passed_on_unread() {
+        let long = [b"GET ", &[b'a'; LONGEST_TARGET][..], b" HTTP/1.1\r\n"].concat();
+        let cut = 4 + LONGEST_TARGET;
+        assert_eq!(recognise(&long[..cut - 1]), None);
+        assert_eq!(recognise(&long[..cut]), Some(Speech::Http));
+        assert_eq!(recognise(&long), Some(Speech::Http));
+        let other = [&long[..cut], b"\n"].concat();
+        assert_eq!(recognise(&other), Some(Speech::Http), "what has been decided");
     }
 
     proptest! {
