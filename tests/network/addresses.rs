@@ -4,7 +4,7 @@
 use harness::{Agentbox, Internet, callers};
 use policy::Wall;
 
-use crate::inside::{attempt, get};
+use crate::inside::{attempt, control, get};
 
 /// Allowed names that lead where they may not, and who would answer there.
 const NAMES: [&str; 9] = [
@@ -44,7 +44,7 @@ callers!(an_allowed_name_does_not_lead_where_nothing_may, |caller| {
     let internet = Internet::new();
     leads_nowhere(&internet, weakened(&internet, &[])).unwrap();
     let breach = leads_nowhere(&internet, weakened(&internet, &[Wall::EgressAddresses])).unwrap_err();
-    eprintln!("negative control: egress-addresses: {caller:?}: {breach}");
+    control("egress-addresses", caller, &breach);
 });
 
 /// Without any name, in every spelling that programs take.
@@ -99,7 +99,7 @@ callers!(no_address_is_reached_that_no_rule_names, |caller| {
         |walls: &[Wall]| Agentbox::weakened(caller, walls).behind(internet.prefix()).options(allow);
     no_address_is_reached(&internet, weakened(&[])).unwrap();
     let breach = no_address_is_reached(&internet, weakened(&[Wall::Egress])).unwrap_err();
-    eprintln!("negative control: egress: {caller:?}: {breach}");
+    control("egress", caller, &breach);
 });
 
 callers!(the_whole_network_has_no_private_part, |caller| {

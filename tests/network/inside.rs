@@ -1,8 +1,9 @@
 //! What runs inside a sandbox in these tests, and what it says.
 
 use std::collections::BTreeMap;
+use std::io::Write as _;
 
-use harness::{Agentbox, Finished};
+use harness::{Agentbox, Caller, Finished};
 use serde_json::Value;
 
 /// Tries what it is given, each as words: `tcp HOST PORT TEXT`, `udp HOST PORT TEXT` or `name NAME`. Prints JSON: what came
@@ -97,4 +98,9 @@ pub(crate) fn attempt(agentbox: Agentbox, attempts: &[&str]) -> Attempts {
 /// A request by plain HTTP.
 pub(crate) fn get(host: &str) -> String {
     format!("GET /here HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n")
+}
+
+/// Says what a check found without its wall: not by the test runner's own output, which hides what successful tests print.
+pub(crate) fn control(wall: &str, caller: Caller, breach: &str) {
+    let _ = writeln!(std::io::stderr(), "negative control: {wall}: {caller:?}: {breach}");
 }

@@ -4,7 +4,7 @@
 use harness::{Agentbox, Caller, Internet, callers};
 use policy::Wall;
 
-use crate::inside::{attempt, get};
+use crate::inside::{attempt, control, get};
 
 callers!(an_allowed_name_is_reached_by_tls, |caller| {
     let internet = Internet::new();
@@ -85,7 +85,7 @@ callers!(what_is_not_allowed_is_not_reached_and_nobody_is_asked, |caller| {
             continue;
         }
         let breach = nothing_leaves_for(&internet, weakened(&[Wall::Egress])).unwrap_err();
-        eprintln!("negative control: egress: {caller:?}: {breach}");
+        control("egress", caller, &breach);
     }
 });
 

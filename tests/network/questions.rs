@@ -3,7 +3,7 @@
 use harness::{Agentbox, Internet, callers};
 use policy::Wall;
 
-use crate::inside::attempt;
+use crate::inside::{attempt, control};
 
 /// Asks a server for a name by UDP or TCP, and prints the code of the answer and its addresses.
 const ASK: &str = r#"
@@ -114,7 +114,7 @@ callers!(no_data_leaves_in_labels, |caller| {
         |walls: &[Wall]| Agentbox::weakened(caller, walls).behind(internet.prefix()).options(allow);
     no_label_leaves(&internet, weakened(&[])).unwrap();
     let breach = no_label_leaves(&internet, weakened(&[Wall::NetNamespace])).unwrap_err();
-    eprintln!("negative control: net-namespace: {caller:?}: {breach}");
+    control("net-namespace", caller, &breach);
 });
 
 // Each new name below an allowed one can carry something to whoever answers for it, so there are not many at once.

@@ -4,6 +4,8 @@
 use harness::{Agentbox, Internet, callers};
 use policy::Wall;
 
+use crate::inside::control;
+
 /// Greets `HOST` on 443 as if it were `NAME` (none for `-`), in pieces of so many bytes, and prints the first byte that comes
 /// back, or what came instead.
 const GREET: &str = r#"
@@ -62,7 +64,7 @@ callers!(a_greeting_for_another_host_is_not_passed_on, |caller| {
         |walls: &[Wall]| Agentbox::weakened(caller, walls).behind(internet.prefix()).options(allow);
     no_other_host_is_meant(&internet, weakened(&[])).unwrap();
     let breach = no_other_host_is_meant(&internet, weakened(&[Wall::EgressNames])).unwrap_err();
-    eprintln!("negative control: egress-names: {caller:?}: {breach}");
+    control("egress-names", caller, &breach);
 });
 
 callers!(a_greeting_in_pieces_is_read_whole, |caller| {
@@ -151,7 +153,7 @@ callers!(a_request_for_another_host_is_not_passed_on, |caller| {
         |walls: &[Wall]| Agentbox::weakened(caller, walls).behind(internet.prefix()).options(allow);
     no_request_is_for_another(&internet, weakened(&[])).unwrap();
     let breach = no_request_is_for_another(&internet, weakened(&[Wall::EgressNames])).unwrap_err();
-    eprintln!("negative control: egress-names: {caller:?}: {breach}");
+    control("egress-names", caller, &breach);
 });
 
 callers!(rules_about_requests_hold_for_each_of_them, |caller| {

@@ -4,7 +4,7 @@
 use harness::{Agentbox, Internet, callers};
 use policy::Wall;
 
-use crate::inside::attempt;
+use crate::inside::{attempt, control};
 
 fn nothing_leaves(internet: &Internet, agentbox: Agentbox) -> Result<(), String> {
     let outcome = attempt(
@@ -45,7 +45,7 @@ callers!(nothing_leaves_by_any_protocol, |caller| {
         }
         nothing_leaves(&internet, weakened(&[])).unwrap();
         let breach = nothing_leaves(&internet, weakened(&[Wall::NetNamespace])).unwrap_err();
-        eprintln!("negative control: net-namespace: {caller:?}: {breach}");
+        control("net-namespace", caller, &breach);
     }
 });
 
