@@ -24,13 +24,12 @@ mod time;
 mod turn;
 mod verify;
 mod walk;
+mod words;
 mod writer;
 
 pub use arguments::{ARGUMENTS_LIMIT, Arguments};
 pub use error::{ReadError, WriteError};
-pub use event::{
-    Direction, Event, FileOperation, Limit, OurProcess, PortChange, StopReason, TerminalChange, Torn,
-};
+pub use event::{Event, Torn};
 pub use expire::expire;
 pub use hash::{Hash, HashError};
 pub use head::{Ending, Head};
@@ -42,4 +41,5 @@ pub use text::{TEXT_LIMIT, Text, TextError};
 pub use time::{Time, TimeError};
 pub use turn::{PARTS_LIMIT, Turn, conclude, next_part, take_turn};
 pub use verify::{Broken, Flaw, Verified, verify};
+pub use words::{Direction, FileOperation, Limit, OurProcess, PortChange, StopReason, TerminalChange};
 pub use writer::{PART_LIMIT, Writer};
