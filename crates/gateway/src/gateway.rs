@@ -116,7 +116,7 @@ impl Gateway {
     }
 
     /// Resolves when no connection is left, after those who serve them were dropped.
-    pub async fn is_empty(&self) {
+    pub async fn emptied(&self) {
         let all = u32::try_from(self.limits.connections).unwrap_or(u32::MAX);
         let _ = self.places.acquire_many(all).await;
     }

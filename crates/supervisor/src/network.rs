@@ -59,7 +59,7 @@ impl Network {
             serving.abort();
             let _ = serving.await;
             // What each of them did last is counted.
-            let _ = tokio::time::timeout(LAST_WORDS, self.gateway.is_empty()).await;
+            let _ = tokio::time::timeout(LAST_WORDS, self.gateway.emptied()).await;
         }
         self.ledger.settle();
     }
