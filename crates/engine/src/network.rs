@@ -90,9 +90,7 @@ impl Engine {
             let json = json.map_err(silent(id))?;
             self.tell(id, Ask::SetPolicy(wire::Policy { json })).await.map_err(without_network(id))?;
         }
-        let kept = self.kept(id);
-        let directory = if kept.exists() { kept.directory().to_owned() } else { self.runtime(id) };
-        filed.write(&directory).map_err(|source| EngineError::State { path: directory, source })
+        self.refile(id, &filed)
     }
 
     /// What has been seen of a running sandbox's network; with `follow` also what is seen from now on.

@@ -6,6 +6,7 @@ use std::io;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use handover::Filed;
 use jail::{Controller, LivingCgroup};
 use keeper::PAUSED_FILE;
 use policy::{Limits, Report, SandboxId};
@@ -138,6 +139,11 @@ impl Engine {
                 return Err(error);
             }
         }
+        self.refile(id, &filed)
+    }
+
+    /// Puts on file what a sandbox shall be from now on, where that is: in the state, or while it runs.
+    pub(crate) fn refile(&self, id: &SandboxId, filed: &Filed) -> Result<(), EngineError> {
         let kept = self.kept(id);
         let directory = if kept.exists() { kept.directory().to_owned() } else { self.runtime(id) };
         filed.write(&directory).map_err(|source| EngineError::State { path: directory, source })
