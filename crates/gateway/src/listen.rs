@@ -60,8 +60,10 @@ pub(crate) struct Patience {
 async fn look(client: &TcpStream, said: &[u8], letters: Option<Duration>) -> Result<Heard, Refusal> {
     let mut buffer = vec![0; FIRST_LOOK];
     let mut seen = 0;
+    let mut is_tls = false;
     for _ in 0..MOST_LOOKS {
-        let letters = letters.filter(|_| seen > 0);
+        // What has begun as TLS is waited for.
+        let letters = letters.filter(|_| seen > 0 && !is_tls);
         let more = client.async_io(Interest::READABLE, || peek(client, &mut buffer, seen));
         let more = match letters {
             Some(letters) => timeout(letters, more).await,
@@ -70,8 +72,6 @@ async fn look(client: &TcpStream, said: &[u8], letters: Option<Duration>) -> Res
         let look = match more {
             Ok(Ok(look)) => look,
             Ok(Err(_)) => return Ok(Heard::Nothing),
-            // What has begun as TLS is waited for.
-            Err(_) if recognise(&[said, &buffer[..seen]].concat()) == Some(Speech::Tls) => continue,
             Err(_) => return Ok(take(client, buffer, seen)),
         };
         seen = look.length;
@@ -84,14 +84,13 @@ async fn look(client: &TcpStream, said: &[u8], letters: Option<Duration>) -> Res
             Some(Speech::Http) => return Ok(Heard::Http),
             Some(Speech::Other) => return Ok(Heard::Other),
             Some(Speech::Tls) => match hello::read(words) {
-                Hello::More => {}
+                Hello::More => is_tls = true,
                 hello => return Ok(Heard::Tls(hello)),
             },
             None => {}
         }
         if look.is_last {
             // It will not say more.
-            let is_tls = recognise(&all) == Some(Speech::Tls);
             return Ok(if is_tls { Heard::Tls(Hello::Malformed) } else { Heard::Other });
         }
         if seen == buffer.len() {
@@ -100,7 +99,8 @@ async fn look(client: &TcpStream, said: &[u8], letters: Option<Duration>) -> Res
             }
             buffer.resize(seen * 2, 0);
         }
-    } // Byte by byte, to keep us busy.
+    }
+    // Byte by byte, to keep us busy.
     Err(Refusal::Stalled)
 }
 
