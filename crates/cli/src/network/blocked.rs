@@ -53,7 +53,8 @@ impl Blocked {
     pub(crate) fn finish(&mut self, engine: &Engine, id: &SandboxId, reporting: Reporting) {
         let mut reached = BTreeSet::new();
         let mut open = BTreeMap::new();
-        let (mut connections, mut blocked) = (0_u64, 0_u64);
+        let mut blocked = BTreeSet::new();
+        let mut connections = 0_u64;
         for record in records(&engine.records(), id).into_iter().flatten().flatten() {
             match record.event {
                 Recorded::Known(Event::Connected { connection, host, port, .. }) => {
@@ -63,23 +64,23 @@ impl Blocked {
                 }
                 Recorded::Known(Event::Disconnected { connection, refusal, .. }) => {
                     if let (Some((host, port)), Some(refusal)) = (open.remove(&connection), refusal) {
-                        blocked += 1;
                         self.say(&host, port, refusal);
+                        blocked.insert((host, port));
                     }
                 }
-                Recorded::Known(Event::Question { name, refusal: Some(refusal), times }) => {
-                    blocked += times;
+                Recorded::Known(Event::Question { name, refusal: Some(refusal), .. }) => {
                     self.say(name.as_str(), 0, refusal);
+                    blocked.insert((name.as_str().to_owned(), 0));
                 }
-                Recorded::Known(Event::Blocked { host, port, refusal, times }) => {
-                    blocked += times;
+                Recorded::Known(Event::Blocked { host, port, refusal, .. }) => {
                     self.say(host.as_str(), port, refusal);
+                    blocked.insert((host.as_str().to_owned(), port));
                 }
                 _ => {}
             }
         }
-        if blocked > 0 || reporting == Reporting::Always {
-            let (hosts, id) = (reached.len(), id.as_str());
+        if !blocked.is_empty() || reporting == Reporting::Always {
+            let (hosts, blocked, id) = (reached.len(), blocked.len(), id.as_str());
             let plural =
                 |count: u64, what: &str| format!("{count} {what}{}", if count == 1 { "" } else { "s" });
             tell(&format!(

@@ -5,7 +5,9 @@ use std::num::NonZeroU16;
 use std::process::ExitCode;
 
 use engine::Engine;
-use policy::network::{HostName, HttpPath, Method, NetworkPolicy, Refusal, Request, Verdict};
+use policy::network::{
+    HostError, HostName, HttpPath, HttpRuleError, Method, NetworkPolicy, Refusal, Request, Verdict,
+};
 use serde_json::json;
 
 use crate::arguments::{Explain, Policy, PolicyAction, SetPolicy, ShowPolicy};
@@ -132,13 +134,8 @@ fn read(explain: &Explain) -> Result<Meant, Failure> {
     // What is asked over TLS is not seen.
     let page = match plain {
         Some(_) => {
-            let method = explain
-                .method
-                .parse()
-                .map_err(|error: policy::network::HttpRuleError| unusable(error.to_string()))?;
-            let path =
-                path.parse().map_err(|error: policy::network::HttpRuleError| unusable(error.to_string()))?;
-            Some((method, path))
+            let unusable = |error: HttpRuleError| unusable(error.to_string());
+            Some((explain.method.parse().map_err(unusable)?, path.parse().map_err(unusable)?))
         }
         None => None,
     };
@@ -160,11 +157,9 @@ fn place_of(place: &str, usual: NonZeroU16) -> Result<(Host, NonZeroU16), String
         Some(port) => port.parse().map_err(|_| format!("'{}' is no port", escape(port)))?,
         None => usual,
     };
-    match host.parse::<IpAddr>() {
-        Ok(address) => Ok((Host::Address(address), port)),
-        Err(_) => Ok((
-            Host::Name(host.parse().map_err(|error: policy::network::HostError| error.to_string())?),
-            port,
-        )),
-    }
+    let host = match host.parse() {
+        Ok(address) => Host::Address(address),
+        Err(_) => Host::Name(host.parse().map_err(|error: HostError| error.to_string())?),
+    };
+    Ok((host, port))
 }
