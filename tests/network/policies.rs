@@ -113,6 +113,26 @@ callers!(a_policy_that_allows_less_of_a_host_cuts_what_is_more, |caller| {
     again.wait_for("one");
 });
 
+// A connection that is being made when the policy changes is not forgotten.
+callers!(a_policy_that_comes_while_somebody_is_dialled_holds, |caller| {
+    let internet = Internet::new();
+    internet.cut("203.0.113.20");
+    let sandbox = Box::create(&internet, caller, &["--allow", "raw.test:7"]);
+    let hold =
+        sandbox.agentbox().start_words(&["exec", &sandbox.id, "--", "python3", "-c", HOLD, "raw.test"]);
+    // It is asked for and nobody answers: the gateway dials.
+    while internet.seen().packets().iter().all(|packets| packets.port != Some(7)) {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    sandbox.words(&["policy", "set", "ID", "--allow", "allowed.test"]).assert_success();
+    internet.mend("203.0.113.20");
+    // The kernel tries again, and somebody answers now.
+    assert_ne!(hold.finish().code, 0);
+    let seen = internet.seen();
+    let heard: Vec<_> = seen.connections().iter().filter(|connection| !connection.first.is_empty()).collect();
+    assert!(heard.is_empty(), "{heard:?}");
+});
+
 callers!(what_was_reached_and_what_not_is_listed, |caller| {
     let internet = Internet::new();
     let sandbox = Box::create(&internet, caller, &["--allow", "raw.test:7"]);

@@ -52,6 +52,7 @@ fn main() -> ExitCode {
         ["syscalls"] => syscalls::attempt(),
         ["terminal"] => terminal::attempt(),
         ["outer", answers, "--", ref command @ ..] => return outer::run(answers, command),
+        ["without", "netfilter", "--", ref command @ ..] => return outer::run_without_netfilter(command),
         ["without", kind, "--", ref command @ ..] => return outer::run_without(kind, command),
         ["confine", uid, ref action @ ..] => return confine::run(uid, action),
         _ => {

@@ -25,6 +25,29 @@ pub(crate) fn run_without(kind: &str, command: &[&str]) -> ExitCode {
     become_program(command)
 }
 
+/// No rules for packets can be made: the sockets for that are refused as by a kernel that has none.
+pub(crate) fn run_without_netfilter(command: &[&str]) -> ExitCode {
+    let number = parse("socket=EPERM").0;
+    let load = |at: u32| statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, at);
+    let other = |k: u32, past: u8| {
+        let code = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+        libc::sock_filter { code, jt: 0, jf: past, k }
+    };
+    // The number of the call, its family and its protocol, each in the low half of what the kernel shows.
+    const ARGUMENTS: u32 = 16;
+    set(&mut [
+        load(0),
+        other(number, 5),
+        load(ARGUMENTS),
+        other(libc::AF_NETLINK as u32, 3),
+        load(ARGUMENTS + 16),
+        other(libc::NETLINK_NETFILTER as u32, 1),
+        give(libc::SECCOMP_RET_ERRNO | libc::EPROTONOSUPPORT as u32),
+        give(libc::SECCOMP_RET_ALLOW),
+    ]);
+    become_program(command)
+}
+
 fn become_program(command: &[&str]) -> ExitCode {
     let error = Command::new(command[0]).args(&command[1..]).exec();
     eprintln!("probe: {}: {error}", command[0]);
@@ -64,9 +87,15 @@ fn parse(answer: &str) -> (u32, i32) {
     (number, errno)
 }
 
+const fn statement(code: u32, k: u32) -> libc::sock_filter {
+    libc::sock_filter { code: code as u16, jt: 0, jf: 0, k }
+}
+
+const fn give(action: u32) -> libc::sock_filter {
+    statement(libc::BPF_RET | libc::BPF_K, action)
+}
+
 fn install(answers: &[(u32, i32)]) {
-    let statement = |code: u32, k: u32| libc::sock_filter { code: code as u16, jt: 0, jf: 0, k };
-    let give = |action: u32| statement(libc::BPF_RET | libc::BPF_K, action);
     let mut program = vec![statement(libc::BPF_LD | libc::BPF_W | libc::BPF_ABS, 0)];
     for (number, errno) in answers {
         let code = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
@@ -74,6 +103,10 @@ fn install(answers: &[(u32, i32)]) {
         program.push(give(libc::SECCOMP_RET_ERRNO | *errno as u32));
     }
     program.push(give(libc::SECCOMP_RET_ALLOW));
+    set(&mut program);
+}
+
+fn set(program: &mut [libc::sock_filter]) {
     let described = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
     let set = || {
         let arguments = [libc::SECCOMP_SET_MODE_FILTER as usize, 0, (&raw const described) as usize];

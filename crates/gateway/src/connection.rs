@@ -94,8 +94,10 @@ pub(crate) async fn serve(
         is_half: AtomicBool::new(false),
     };
     let refusal = tokio::select! {
-        outcome = conversation.hold(languages) => outcome.err(),
+        // Before the first byte: a policy may have come while somebody was dialled.
+        biased;
         () = tightened(gateway, &wanted, (way, address, by), policies) => Some(Refusal::NoLongerAllowed),
+        outcome = conversation.hold(languages) => outcome.err(),
         () = traffic.stands_still(gateway.limits.idle) => Some(Refusal::Stalled),
     };
     if refusal.is_some() {

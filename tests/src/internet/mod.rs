@@ -129,6 +129,21 @@ impl Internet {
         Finished { code, stdout: output.stdout, stderr: output.stderr }
     }
 
+    /// Nothing more comes to an address out there, and nobody is told so.
+    pub fn cut(&self, address: &str) {
+        self.route("add", address);
+    }
+
+    /// It is reached again.
+    pub fn mend(&self, address: &str) {
+        self.route("del", address);
+    }
+
+    fn route(&self, what: &str, address: &str) {
+        let worlds = self.worlds.lock().unwrap_or_else(PoisonError::into_inner);
+        wires::configure(worlds.outside.pid(), &format!("route {what} blackhole {address}/32 table local\n"));
+    }
+
     /// Waits until both sides have written down all that has come to them.
     pub fn settle(&self) {
         let mut worlds = self.worlds.lock().unwrap_or_else(PoisonError::into_inner);

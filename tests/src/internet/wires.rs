@@ -57,7 +57,7 @@ pub(super) fn connect(host: u32, outside: u32) {
     configure(host, HOST);
 }
 
-fn configure(pid: u32, commands: &str) {
+pub(super) fn configure(pid: u32, commands: &str) {
     let words = enter(pid, &["net"]);
     succeed(Command::new(&words[0]).args(&words[1..]).args(["--", "ip", "-batch", "-"]), commands);
 }
