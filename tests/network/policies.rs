@@ -205,3 +205,33 @@ callers!(a_malformed_rule_starts_nothing, |caller| {
         .assert_refused();
     assert!(internet.seen().is_nothing());
 });
+
+callers!(what_goes_in_and_out_shows_while_it_does, |caller| {
+    let internet = Internet::new();
+    let sandbox = Box::create(&internet, caller, &["--allow", "raw.test:7"]);
+    let alone = Box::create(&internet, caller, &[]);
+    let hold =
+        sandbox.agentbox().start_words(&["exec", &sandbox.id, "--", "python3", "-c", HOLD, "raw.test"]);
+    hold.wait_for("one");
+    sandbox.words(&[
+        "exec",
+        "ID",
+        "--",
+        "python3",
+        "-c",
+        "import socket; socket.gethostbyname('other.test')",
+    ]);
+    let line = sandbox.json(&["top", "--once", "--json", "ID"])[0].clone();
+    let network = &line["network"];
+    assert_eq!((network["open"].as_u64(), network["refused"].as_u64() >= Some(1)), (Some(1), true), "{line}");
+    for way in ["sent", "received"] {
+        assert!(network[way].as_u64().unwrap() >= 4, "{line}");
+        assert!(network[format!("{way}_per_second")].as_f64().unwrap() > 0.0, "{line}");
+    }
+    assert_eq!(alone.json(&["top", "--once", "--json", "ID"])[0]["network"], Value::Null);
+    let tables = [sandbox.words(&["top", "--once", "ID"]), alone.words(&["top", "--once", "ID"])];
+    let last = |table: &Finished| table.stdout().split_whitespace().last().unwrap_or_default().to_owned();
+    assert!(last(&tables[0]).ends_with('B') && last(&tables[1]) == "-", "{tables:?}");
+    drop(sandbox);
+    assert_ne!(hold.finish().code, 0);
+});

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use policy::SandboxId;
 use policy::network::{NetworkPolicy, Rule, parse_allowlist};
-use wire::{Ask, Flow, Flows, Net};
+use wire::{Ask, Flow, Flows, Net, Total};
 
 use crate::ask::{Asked, silent};
 use crate::error::EngineError;
@@ -95,8 +95,15 @@ impl Engine {
 
     /// What has been seen of a running sandbox's network; with `follow` also what is seen from now on.
     pub async fn watch_network(&self, id: &SandboxId, follow: bool) -> Result<Watched, EngineError> {
-        let asked = self.ask(id, Ask::Net(Net { follow })).await?;
+        let asked = self.ask(id, Ask::Net(Net { follow, total: false })).await?;
         Ok(Watched { asked, id: id.clone() })
+    }
+
+    /// What has gone in and out of a running sandbox so far; none where it has no network.
+    pub async fn traffic(&self, id: &SandboxId) -> Result<Option<Total>, EngineError> {
+        let mut asked = self.ask(id, Ask::Net(Net { follow: false, total: true })).await?;
+        let flows = asked.channel.messages.receiver.next_message::<Flows>().await;
+        Ok(flows.map_err(io::Error::other).map_err(silent(id))?.and_then(|flows| flows.total))
     }
 }
 

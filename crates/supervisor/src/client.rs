@@ -195,7 +195,7 @@ async fn request(mut channel: Channel, house: &Arc<House>) -> Result<(), LaneErr
         Some(Ask::Net(net)) => match &house.network {
             Some(network) => network.tell(&mut channel, net).await,
             None => {
-                let nothing = Flows { flows: Vec::new(), no_network: true };
+                let nothing = Flows { no_network: true, ..Flows::default() };
                 channel.messages.sender.send_message(&nothing).await
             }
         },

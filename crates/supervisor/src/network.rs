@@ -72,14 +72,19 @@ impl Network {
         Ok(())
     }
 
-    /// Tells what has been seen, and where that is wanted what is seen from now on.
+    /// Tells what has been seen, as a sum or line by line, and where that is wanted what is seen from now on.
     pub(crate) async fn tell(&self, channel: &mut Channel, net: Net) -> Result<(), LaneError> {
-        let mut changes = self.ledger.follow();
         let sender = &mut channel.messages.sender;
+        if net.total {
+            return sender
+                .send_message(&Flows { total: Some(self.ledger.total()), ..Flows::default() })
+                .await;
+        }
+        let mut changes = self.ledger.follow();
         let mut flows = self.ledger.flows();
         loop {
             for some in flows.chunks(AT_ONCE) {
-                sender.send_message(&Flows { flows: some.to_vec(), no_network: false }).await?;
+                sender.send_message(&Flows { flows: some.to_vec(), ..Flows::default() }).await?;
             }
             if !net.follow {
                 return Ok(());

@@ -31,8 +31,8 @@ pub use message::{
     FileEntry, FileFailed, FileKind, FileMoved, FileOrder, FileReply, FileRequest, FileSkipped, FileStat,
     Flow, Flows, LIST_LIMIT, List, ListDirectory, MakeDirectory, MoveFile, Net, NewLimits, PATH_LIMIT,
     PackTree, Pause, Policy, PortState, PortStates, Ports, ReadFile, RemoveFile, Request, Send, SkippedWhy,
-    Started, StatFile, Step, Stop, Tell, UnpackTree, Unpublish, Unpublished, VERSION, WatchFile, WindowSize,
-    WriteFile, WriteHow,
+    Started, StatFile, Step, Stop, Tell, Total, UnpackTree, Unpublish, Unpublished, VERSION, WatchFile,
+    WindowSize, WriteFile, WriteHow,
 };
 pub use relay::{Carrier, Count, relay, reset};
 pub use stream::{over_pipes, over_socket};

@@ -14,7 +14,7 @@ pub use files::{
     MakeDirectory, MoveFile, PATH_LIMIT, PackTree, ReadFile, RemoveFile, SkippedWhy, StatFile, UnpackTree,
     WatchFile, WriteFile, WriteHow,
 };
-pub use network::{Flow, Flows, Net, Policy};
+pub use network::{Flow, Flows, Net, Policy, Total};
 pub use pause::{NewLimits, Pause};
 pub use ports::{Dial, Dialled, PortState, PortStates, Ports, Unpublish, Unpublished};
 pub use process::{

@@ -25,7 +25,7 @@ pub(crate) struct Ps {
     pub(crate) json: bool,
 }
 
-/// Show what sandboxes use, again and again: processors, memory, processes.
+/// Show what sandboxes use, again and again: processors, memory, processes, network.
 ///
 /// Without cgroups, memory is the sum over processes, in which what they share counts for each.
 #[derive(Debug, Args)]
@@ -44,6 +44,8 @@ JSON, one line each time:
   [{
     \"id\", \"name\": text or null, \"cpus\": processors in use since the last line, \"cpu_ms\": since its start,
     \"memory\": bytes, \"pids\": processes and threads,
+    \"network\": null or {\"open\": connections, \"refused\", \"sent\": bytes, \"received\",
+                          \"sent_per_second\", \"received_per_second\"},
     \"limits\": {\"memory\": bytes, \"cpus\", \"pids\"}, \"paused\"
   }]
   Names are stable; later versions may add fields.")]

@@ -9,7 +9,7 @@ use audit::{Event, Text};
 use gateway::{Peer, Seen, Traffic, Unrecorded, Witness};
 use policy::network::{NetworkPolicy, Refusal};
 use tokio::sync::broadcast;
-use wire::Flow;
+use wire::{Flow, Total};
 
 use crate::record::{Record, RecordError};
 
@@ -93,6 +93,16 @@ impl Ledger {
             }
         }
         lines.iter().map(|(key, line)| line.flow(key)).collect()
+    }
+
+    /// All lines together.
+    pub(crate) fn total(&self) -> Total {
+        self.flows().iter().fold(Total::default(), |total, flow| Total {
+            open: total.open + flow.open,
+            refused: total.refused + if flow.refusal.is_empty() { 0 } else { flow.times },
+            sent: total.sent + flow.sent,
+            received: total.received + flow.received,
+        })
     }
 
     /// What changes from now on.

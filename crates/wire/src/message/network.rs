@@ -6,6 +6,9 @@ pub struct Net {
     /// Whether to go on with each line that changes.
     #[prost(bool, tag = "1")]
     pub follow: bool,
+    /// Whether only the sum is wanted.
+    #[prost(bool, tag = "2")]
+    pub total: bool,
 }
 
 /// Lines of the table: all of them first, then those that have changed.
@@ -17,6 +20,26 @@ pub struct Flows {
     /// Whether there is no network to be seen anything of.
     #[prost(bool, tag = "2")]
     pub no_network: bool,
+    /// The sum of all, where that was wanted.
+    #[prost(message, optional, tag = "3")]
+    pub total: Option<Total>,
+}
+
+/// What all lines are together.
+#[derive(Clone, Copy, PartialEq, Eq, prost::Message)]
+pub struct Total {
+    /// Connections that are open now.
+    #[prost(uint64, tag = "1")]
+    pub open: u64,
+    /// Connections and questions that were refused.
+    #[prost(uint64, tag = "2")]
+    pub refused: u64,
+    /// Bytes out of the sandbox.
+    #[prost(uint64, tag = "3")]
+    pub sent: u64,
+    /// Bytes into it.
+    #[prost(uint64, tag = "4")]
+    pub received: u64,
 }
 
 /// What has been seen of one host, on one port, with one outcome.
