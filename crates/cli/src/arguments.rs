@@ -10,7 +10,7 @@ mod usage;
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, ValueEnum};
+use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
 use clap_complete::Shell;
 use policy::{Cpus, Limits, Mount, Pids, PublishedPort, SandboxName, SandboxPath, Size, Timeout, User};
 
@@ -36,7 +36,21 @@ pub(crate) struct Arguments {
     pub(crate) subcommand: Subcommand,
 }
 
+impl Arguments {
+    /// Reads the command line. To define the options of all commands takes longer than to start a process, and a command
+    /// needs only its own; what they are about is told to whoever asks for help, or says none that there is.
+    pub(crate) fn read() -> Result<Self, clap::Error> {
+        let mut command = Self::command();
+        let word = std::env::args_os().nth(1);
+        if word.is_none_or(|word| command.find_subcommand(word).is_none()) {
+            command.build();
+        }
+        Self::from_arg_matches(&command.try_get_matches_from_mut(std::env::args_os())?)
+    }
+}
+
 #[derive(Debug, clap::Subcommand)]
+#[command(defer = true)]
 pub(crate) enum Subcommand {
     // Those with options are described where their options are.
     Run(Box<Run>),

@@ -35,7 +35,6 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
-use clap::Parser as _;
 use engine::WaitingKeeper;
 use engine::doctor::LIMITS_PROBE;
 
@@ -53,7 +52,7 @@ fn main() -> ExitCode {
     // The keeper starts while the arguments are read; where they are wrong, it ends without an order.
     let starts = matches!(word, Some("run" | "create"));
     let keeper = (starts && !dispatch::asks_for_help()).then(WaitingKeeper::start);
-    match Arguments::try_parse() {
+    match Arguments::read() {
         Ok(arguments) => dispatch::dispatch(arguments, keeper).unwrap_or_else(|failure| failure.print()),
         Err(error) => failure::usage(&error),
     }
