@@ -44,6 +44,7 @@ fn help() {
     assert_says(caller, "help-run", &["run", "--help"]);
     assert_says(caller, "help-run-short", &["run", "-h"]);
     for command in [
+        "config",
         "create",
         "exec",
         "ls",

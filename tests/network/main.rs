@@ -9,6 +9,7 @@
 
 mod addresses;
 mod clients;
+mod configured;
 mod fixture;
 mod inside;
 mod names;

@@ -31,13 +31,13 @@ asyncio.run(main())
 "#;
 
 /// The proxy as a process; it ends when dropped.
-struct Proxy {
+pub(crate) struct Proxy {
     child: Child,
     lines: std::io::Lines<BufReader<std::process::ChildStdout>>,
 }
 
 impl Proxy {
-    fn start(internet: &Internet) -> Self {
+    pub(crate) fn start(internet: &Internet) -> Self {
         let python = std::path::Path::new("/usr/bin/python3");
         let mut command = Caller::Root.command_behind(&internet.prefix(), python, &[]);
         let mut child =
@@ -47,7 +47,7 @@ impl Proxy {
         Self { child, lines }
     }
 
-    fn asked(&mut self, count: usize) -> Vec<String> {
+    pub(crate) fn asked(&mut self, count: usize) -> Vec<String> {
         self.lines.by_ref().take(count).map(Result::unwrap).collect()
     }
 }

@@ -1,6 +1,7 @@
 //! The command line as it is written: one definition for parsing, help, completions and man pages. What it
 //! means is decided in `settings`.
 
+mod configuration;
 mod network;
 mod ports;
 mod sandboxes;
@@ -16,6 +17,7 @@ use policy::{Cpus, Limits, Mount, Pids, PublishedPort, SandboxName, SandboxPath,
 
 use crate::keys::DetachKeys;
 
+pub(crate) use configuration::{Config, ConfigAction, ShowConfig};
 pub(crate) use network::{Explain, Net, NetworkOptions, Policy, PolicyAction, SetPolicy, ShowPolicy, Way};
 pub(crate) use ports::{Port, PortAction};
 pub(crate) use sandboxes::{Audit, Cp, Create, Exec, Gc, Inspect, Logs, Ls, Rm, Start, Stop, Wait};
@@ -77,6 +79,7 @@ pub(crate) enum Subcommand {
     Rm(Rm),
     Audit(Audit),
     Gc(Gc),
+    Config(Config),
     Doctor(Doctor),
     /// Print the version
     Version,

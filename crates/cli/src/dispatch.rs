@@ -7,7 +7,8 @@ use engine::{EngineError, WaitingKeeper};
 use crate::arguments::{Arguments, Subcommand};
 use crate::failure::Failure;
 use crate::{
-    audit, cp, doctor, exec, generate, network, pause, ports, processes, run, sandboxes, stay, terminals, top,
+    audit, configuration, cp, doctor, exec, generate, network, pause, ports, processes, run, sandboxes, stay,
+    terminals, top,
 };
 
 /// Does what was asked. The keeper was started while the arguments were read, where one is needed.
@@ -40,6 +41,7 @@ pub(crate) fn dispatch(
         Subcommand::Audit(arguments) => audit::audit(&arguments),
         Subcommand::Gc(gc) => audit::gc(&gc),
         Subcommand::Rm(rm) => sandboxes::rm(&rm),
+        Subcommand::Config(config) => configuration::config(&config),
         Subcommand::Doctor(doctor) => doctor::doctor(&doctor),
         Subcommand::Version => generate::version(),
         Subcommand::Completions { shell } => generate::completions(shell),

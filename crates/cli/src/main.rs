@@ -3,6 +3,7 @@
 
 mod arguments;
 mod audit;
+mod configuration;
 mod conversation;
 mod cp;
 mod dispatch;

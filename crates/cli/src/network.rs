@@ -13,6 +13,7 @@ use policy::network::{HOST_ALIAS, HostName, Mode, NetworkPolicy, Refusal, Rule};
 use serde_json::{Value, json};
 
 use crate::arguments::{NetworkOptions, Way};
+use crate::configuration::upstream_proxy;
 use crate::failure::Failure;
 
 pub(crate) use blocked::Blocked;
@@ -52,7 +53,13 @@ pub(crate) fn resolve(options: NetworkOptions) -> Result<NetworkPolicy, Failure>
             )));
         }
     }
-    Ok(NetworkPolicy { mode, allow, deny, private, services, upstream: options.upstream_proxy })
+    let upstream = match (options.upstream_proxy, mode) {
+        (Some(choice), _) => choice.proxy(),
+        // What does not matter is not read.
+        (None, Mode::None) => None,
+        (None, Mode::Allowlist | Mode::Full) => upstream_proxy()?.proxy(),
+    };
+    Ok(NetworkPolicy { mode, allow, deny, private, services, upstream })
 }
 
 /// What the options of a change mean: whoever wants nothing to leave says so.

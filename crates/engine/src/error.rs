@@ -52,6 +52,14 @@ pub enum EngineError {
         /// What is the matter.
         source: io::Error,
     },
+    /// A file of settings.
+    #[error("cannot use the configuration '{}'", path.display())]
+    Configuration {
+        /// Which.
+        path: PathBuf,
+        /// What is the matter.
+        source: io::Error,
+    },
     /// It has no way out that a policy could be about.
     #[error("sandbox {0} was started without a network")]
     NoNetwork(String),
@@ -185,6 +193,7 @@ impl EngineError {
             Self::Allowlist { .. } => {
                 "one rule a line: HOST[:PORT], *.DOMAIN or an address; `#` begins a comment"
             }
+            Self::Configuration { .. } => "`agentbox config --help` tells what can be set",
             Self::NoNetwork(_) => "start one with --network allowlist, or with something that it may reach",
             Self::NotRunning(id) => return Some(format!("start it with `agentbox start {id}`")),
             Self::Running(id) => {

@@ -5,6 +5,7 @@
 
 mod ask;
 mod command;
+mod configuration;
 mod directories;
 pub mod doctor;
 mod error;
@@ -29,6 +30,7 @@ mod usage;
 pub use archive::{Remark, Why};
 pub use ask::Asked;
 pub use command::{Command, find_outside};
+pub use configuration::{Configuration, Setting};
 pub use directories::Directories;
 pub use error::EngineError;
 pub use files::{FileError, Files};

@@ -9,6 +9,7 @@ use policy::network::{NetworkPolicy, Rule, parse_allowlist};
 use wire::{Ask, Flow, Flows, Net, Total};
 
 use crate::ask::{Asked, silent};
+use crate::configuration;
 use crate::error::EngineError;
 use crate::kept;
 use crate::start::Engine;
@@ -23,19 +24,12 @@ pub fn read_allowlist(path: &Path) -> Result<Vec<Rule>, EngineError> {
 /// The rules of every list in `allowlist.d` of the configuration directories: the caller's own and the machine's.
 pub fn standing_rules() -> Result<Vec<Rule>, EngineError> {
     let mut rules = Vec::new();
-    for directory in configuration() {
+    for directory in configuration::directories() {
         for list in lists(&directory.join("allowlist.d"))? {
             rules.extend(read_allowlist(&list)?);
         }
     }
     Ok(rules)
-}
-
-/// Where the caller's configuration is, and where the machine's.
-fn configuration() -> Vec<PathBuf> {
-    let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
-    let own = variable("XDG_CONFIG_HOME").or_else(|| variable("HOME").map(|home| home.join(".config")));
-    own.into_iter().chain([PathBuf::from("/etc")]).map(|directory| directory.join("agentbox")).collect()
 }
 
 /// The lists in a directory, by their names; a directory that is not there has none.

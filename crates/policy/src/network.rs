@@ -23,4 +23,4 @@ pub use range::{AddressRange, RangeError};
 pub use refusal::Refusal;
 pub use rule::{HostRule, Ports, Rule, RuleError, Target};
 pub use service::{HOST_ALIAS, Service, ServiceError};
-pub use upstream::{ProxyHost, UpstreamError, UpstreamProxy};
+pub use upstream::{ProxyChoice, ProxyHost, UpstreamError, UpstreamProxy};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use policy::network::{HostRule, Preset, Rule, Service, Target, UpstreamProxy};
+use policy::network::{HostRule, Preset, ProxyChoice, Rule, Service, Target};
 
 /// What may leave a sandbox.
 #[derive(Debug, Args)]
@@ -31,9 +31,10 @@ pub(crate) struct NetworkOptions {
     /// Let this one name be reached also where it leads into a private network, as a company's mirror
     #[arg(long, value_name = "HOST[:PORT]", help_heading = "Network")]
     pub(crate) allow_private: Vec<HostRule>,
-    /// Send what is allowed through your own HTTP proxy: http://[USER:PASSWORD@]HOST:PORT
+    /// Send what is allowed through your own HTTP proxy: http://[USER:PASSWORD@]HOST:PORT, or none
+    /// [default: what `agentbox config show` says]
     #[arg(long, value_name = "URL", help_heading = "Network")]
-    pub(crate) upstream_proxy: Option<UpstreamProxy>,
+    pub(crate) upstream_proxy: Option<ProxyChoice>,
     /// Let every public address be reached; this machine and private networks stay closed
     #[arg(long, conflicts_with = "network", help_heading = "Network")]
     pub(crate) full_network: bool,

@@ -14,6 +14,9 @@ use super::{HostError, HostName};
 /// The longest credentials.
 const LONGEST: usize = 1024;
 
+/// How no proxy is called.
+const NONE: &str = "none";
+
 /// A proxy: `http://[USER:PASSWORD@]HOST:PORT`.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(try_from = "String", into = "String")]
@@ -24,6 +27,16 @@ pub struct UpstreamProxy {
     pub port: NonZeroU16,
     /// Who one is there; never shown.
     credentials: Option<String>,
+}
+
+/// What is said about a proxy where one may have been set before: which, or `none`.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(try_from = "String")]
+pub enum ProxyChoice {
+    /// None.
+    Direct,
+    /// That one.
+    Through(UpstreamProxy),
 }
 
 /// Where a proxy is.
@@ -64,6 +77,42 @@ impl UpstreamProxy {
         match &self.credentials {
             Some(credentials) => format!("http://{credentials}@{}:{}", self.host, self.port),
             None => self.to_string(),
+        }
+    }
+}
+
+impl ProxyChoice {
+    /// The proxy, where there is one.
+    #[must_use]
+    pub fn proxy(self) -> Option<UpstreamProxy> {
+        match self {
+            Self::Direct => None,
+            Self::Through(proxy) => Some(proxy),
+        }
+    }
+}
+
+impl FromStr for ProxyChoice {
+    type Err = UpstreamError;
+
+    fn from_str(text: &str) -> Result<Self, UpstreamError> {
+        if text == NONE { Ok(Self::Direct) } else { text.parse().map(Self::Through) }
+    }
+}
+
+impl TryFrom<String> for ProxyChoice {
+    type Error = UpstreamError;
+
+    fn try_from(text: String) -> Result<Self, UpstreamError> {
+        text.parse()
+    }
+}
+
+impl fmt::Display for ProxyChoice {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Direct => formatter.write_str(NONE),
+            Self::Through(proxy) => proxy.fmt(formatter),
         }
     }
 }
