@@ -5,11 +5,9 @@ mod explain;
 mod show;
 
 use std::io::{self, Write as _};
-use std::net::IpAddr;
 
 use engine::{read_allowlist, standing_rules};
-use policy::network::{HOST_ALIAS, HostName, Mode, NetworkPolicy, Refusal, Rule};
-
+use policy::network::{HOST_ALIAS, Mode, NetworkPolicy, Refusal};
 use serde_json::{Value, json};
 
 use crate::arguments::{NetworkOptions, Way};
@@ -102,23 +100,10 @@ fn mode(options: &NetworkOptions) -> Result<Mode, Failure> {
     }
 }
 
-/// The option that would let somebody be reached, where one would.
+/// The option of `run` that would let somebody be reached, where one would.
 pub(crate) fn option(refusal: Refusal, host: &str, port: u16) -> Option<String> {
-    // Only what a rule can be about is said to be allowed by one.
-    let (rule, is_address) = match host.parse::<IpAddr>() {
-        Ok(IpAddr::V6(address)) => (format!("[{address}]"), true),
-        Ok(IpAddr::V4(address)) => (address.to_string(), true),
-        Err(_) => (host.parse::<HostName>().ok()?.to_string(), false),
-    };
-    let rule = if matches!(port, 0 | 80 | 443) { rule } else { format!("{rule}:{port}") };
-    let is_rule = rule.parse::<Rule>().is_ok();
     if host == HOST_ALIAS.to_string() {
         return Some(format!("--service NAME=127.0.0.1:{port}"));
     }
-    match refusal {
-        Refusal::NotInAllowlist | Refusal::PortNotAllowed if is_rule => Some(format!("--allow {rule}")),
-        Refusal::PrivateAddress if is_address && is_rule => Some(format!("--allow {rule}")),
-        Refusal::PrivateAddress if is_rule => Some(format!("--allow-private {rule}")),
-        _ => None,
-    }
+    refusal.remedy(host, port)
 }

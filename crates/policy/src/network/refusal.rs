@@ -1,10 +1,11 @@
 //! Why something may not leave. The words are for programs, and stay; a person, the record and a test read the same.
 
 use std::fmt;
+use std::net::IpAddr;
 
 use serde::{Deserialize, Serialize};
 
-use super::Place;
+use super::{HostName, Place, Rule};
 
 macro_rules! refusals {
     ($($refusal:ident $code:literal $meaning:literal,)*) => {
@@ -65,9 +66,35 @@ refusals! {
     Stalled "stalled" "the client began and did not go on",
     NoLongerAllowed "no-longer-allowed" "the policy has been changed",
     Unrecorded "unrecorded" "there is no room to put it on record",
+    // What the explicit proxy finds.
+    TokenMissing "token-missing" "there is no token",
+    TokenInvalid "token-invalid" "the token is none of this proxy's",
+    TokenNotYet "token-not-yet" "the token is not valid yet",
+    TokenExpired "token-expired" "the token has expired",
+    NotForProxy "not-for-proxy" "the proxy itself has nothing to be asked for",
+    NeedsTunnel "needs-tunnel" "what goes over TLS needs a tunnel",
 }
 
 impl Refusal {
+    /// The option with a rule that would let this host be reached on this port, 0 for any, where one would.
+    #[must_use]
+    pub fn remedy(self, host: &str, port: u16) -> Option<String> {
+        // Only what a rule can be about is said to be allowed by one.
+        let (rule, is_address) = match host.parse::<IpAddr>() {
+            Ok(IpAddr::V6(address)) => (format!("[{address}]"), true),
+            Ok(IpAddr::V4(address)) => (address.to_string(), true),
+            Err(_) => (host.parse::<HostName>().ok()?.to_string(), false),
+        };
+        let rule = if matches!(port, 0 | 80 | 443) { rule } else { format!("{rule}:{port}") };
+        let is_rule = rule.parse::<Rule>().is_ok();
+        match self {
+            Self::NotInAllowlist | Self::PortNotAllowed if is_rule => Some(format!("--allow {rule}")),
+            Self::PrivateAddress if is_address && is_rule => Some(format!("--allow {rule}")),
+            Self::PrivateAddress if is_rule => Some(format!("--allow-private {rule}")),
+            _ => None,
+        }
+    }
+
     pub(super) const fn of(place: Place) -> Self {
         match place {
             Place::Private => Self::PrivateAddress,
