@@ -9,8 +9,8 @@ use policy::network::{Refusal, Request, Rule, Verdict};
 use rustix::net::Shutdown;
 use tokio::net::TcpStream;
 
+use crate::call::{Wanted, reset};
 use crate::carry::{Meter, carry, pass_on};
-use crate::connection::{Wanted, reset};
 use crate::gateway::Gateway;
 use crate::hello::Hello;
 use crate::http;

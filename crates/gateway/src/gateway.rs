@@ -4,63 +4,23 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use policy::network::NetworkPolicy;
 use rustix::net::sockopt;
 use tokio::net::{TcpListener, UdpSocket};
-use tokio::sync::{Semaphore, watch};
-use tokio::task::JoinSet;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 
-use crate::MOST_PIPES;
+use crate::accept;
 use crate::carry::Pipes;
 use crate::connection;
 use crate::dns;
+use crate::limits::Limits;
 use crate::names::Names;
 use crate::own::OwnAddresses;
 use crate::resolve::Resolver;
 use crate::seen::Witness;
 use crate::weaken::Weaken;
-
-/// How long nothing is accepted after the kernel could not give a connection.
-const BREATH: Duration = Duration::from_millis(100);
-
-/// How much and how long.
-#[derive(Clone, Copy, Debug)]
-pub struct Limits {
-    /// How many connections may be open at once.
-    pub connections: usize,
-    /// How long a client may take from the first byte of what names its host to the last.
-    pub head: Duration,
-    /// How long nothing may move.
-    pub idle: Duration,
-    /// How long it may take to find and reach a host.
-    pub dial: Duration,
-}
-
-impl Limits {
-    /// The same for a process that may have so many descriptors, of which others need some.
-    #[must_use]
-    pub fn within(self, descriptors: usize) -> Self {
-        /// For all that is neither a connection nor a pipe: the owner's own connections, questions on their way.
-        const OTHERS: usize = 512;
-        // Each has two ends, and so has a pipe.
-        let places = descriptors.saturating_sub(OTHERS + 2 * MOST_PIPES) / 2;
-        Self { connections: self.connections.min(places.max(16)), ..self }
-    }
-}
-
-impl Default for Limits {
-    fn default() -> Self {
-        Self {
-            connections: 8192,
-            head: Duration::from_secs(15),
-            idle: Duration::from_secs(3600),
-            dial: Duration::from_secs(20),
-        }
-    }
-}
 
 /// Two sockets in the sandbox's network, to which everything there is led.
 #[derive(Debug)]
@@ -135,6 +95,11 @@ impl Gateway {
         self.numbers.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// A place for one more connection, while there is one.
+    pub(crate) fn place(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.places).try_acquire_owned().ok()
+    }
+
     /// Serves what comes to an entrance, until it is dropped; so are its connections then.
     pub async fn serve(self: &Arc<Self>, Entrance { connections, questions }: Entrance) -> io::Result<()> {
         let listener = std::net::TcpListener::from(connections);
@@ -145,24 +110,11 @@ impl Gateway {
         let questions = std::net::UdpSocket::from(questions);
         questions.set_nonblocking(true)?;
         let questions = UdpSocket::from_std(questions)?;
-        tokio::join!(self.accept(listener), dns::by_udp(self, questions));
+        let connections = accept::each(listener, |stream, client| {
+            let (gateway, place) = (Arc::clone(self), self.place());
+            async move { connection::serve(&gateway, (stream, client), place).await }
+        });
+        tokio::join!(connections, dns::by_udp(self, questions));
         Ok(())
-    }
-
-    async fn accept(self: &Arc<Self>, listener: TcpListener) {
-        let mut connections = JoinSet::new();
-        loop {
-            let accepted = tokio::select! {
-                accepted = listener.accept() => accepted,
-                Some(_) = connections.join_next() => continue,
-            };
-            let Ok(accepted) = accepted else {
-                tokio::time::sleep(BREATH).await;
-                continue;
-            };
-            let place = Arc::clone(&self.places).try_acquire_owned().ok();
-            let gateway = Arc::clone(self);
-            connections.spawn(async move { connection::serve(&gateway, accepted, place).await });
-        }
     }
 }

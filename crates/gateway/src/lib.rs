@@ -4,6 +4,8 @@
 //! It stands on the exposed side and parses hostile bytes: everything is bounded, and nothing that was not decided on is
 //! dialled. What may leave is not decided here but by [`policy::network`].
 
+mod accept;
+mod call;
 mod carry;
 mod connection;
 mod conversation;
@@ -14,6 +16,7 @@ pub mod fuzz;
 mod gateway;
 mod hello;
 mod http;
+mod limits;
 mod listen;
 mod names;
 mod own;
@@ -23,8 +26,8 @@ mod speech;
 mod upstream;
 mod weaken;
 
-use carry::MOST_PIPES;
 pub use carry::Meter;
 pub use conversation::Traffic;
-pub use gateway::{Entrance, Gateway, Limits};
+pub use gateway::{Entrance, Gateway};
+pub use limits::{Limits, raise_descriptors};
 pub use seen::{Peer, Seen, Unrecorded, Witness};

@@ -98,7 +98,7 @@ fn no_record(error: &WriteError) -> Option<i32> {
 fn supervise(bequest: Bequest) -> Result<(), SupervisorError> {
     failpoint::pass(Point::SupervisorForked);
     if bequest.gate.is_some() {
-        network::raise_limit();
+        gateway::raise_descriptors();
     }
     jail::confine(bequest.uid)?;
     failpoint::pass(Point::SupervisorConfined);

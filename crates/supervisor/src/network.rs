@@ -13,7 +13,6 @@ use std::time::Duration;
 use gateway::{Entrance, Gateway, Limits, Witness};
 use policy::network::NetworkPolicy;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
-use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::sync::broadcast::error::RecvError;
@@ -43,7 +42,11 @@ impl Network {
     pub(crate) fn new(policy: NetworkPolicy, record: Arc<Record>) -> Self {
         let ledger = Arc::new(Ledger::new(record));
         let witness: Arc<dyn Witness> = Arc::<Ledger>::clone(&ledger);
-        Self { gateway: Arc::new(Gateway::new(policy, limits(), witness)), ledger, serving: Mutex::default() }
+        Self {
+            gateway: Arc::new(Gateway::new(policy, Limits::of_this_process(), witness)),
+            ledger,
+            serving: Mutex::default(),
+        }
     }
 
     /// Begins to serve what comes from inside.
@@ -107,24 +110,6 @@ async fn serve(gate: UnixStream, gateway: Arc<Gateway>) {
     }
     drop(gate);
     while entrances.join_next().await.is_some() {}
-}
-
-/// Connections of a sandbox's are descriptors of this process. Most are started with a limit for programs that were made
-/// when a thousand was much.
-pub(crate) fn raise_limit() {
-    const ENOUGH: u64 = 32_768;
-    let limit = getrlimit(Resource::Nofile);
-    let most = limit.maximum.unwrap_or(ENOUGH).min(ENOUGH);
-    if limit.current.is_some_and(|current| current < most) {
-        // Where it cannot be raised, there are fewer connections.
-        let _ = setrlimit(Resource::Nofile, Rlimit { current: Some(most), ..limit });
-    }
-}
-
-/// What a sandbox may have open at once follows from what this process may.
-fn limits() -> Limits {
-    let mine = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-    Limits::default().within(usize::try_from(mine).unwrap_or(usize::MAX))
 }
 
 /// Receives two sockets; none when there are no more.
