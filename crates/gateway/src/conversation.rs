@@ -97,7 +97,7 @@ impl Conversation<'_> {
                 if is_over || self.traffic.received.get() > 0 {
                     return Err(Refusal::MalformedResponse);
                 }
-                return self.relay().await;
+                return self.relay(self, Vec::new()).await.map(drop);
             }
         }
         let ended = if is_over { self.forth().await } else { tokio::try_join!(self.forth(), back).map(drop) };
@@ -126,6 +126,11 @@ impl Conversation<'_> {
             // Whoever is gone needs not be told.
             let _ = rustix::net::shutdown(listener, Shutdown::Write);
         }
+    }
+
+    /// Says something to the client from here. One that does not hear it is found out when all else is passed on.
+    pub(crate) async fn answer(&self, words: &[u8]) {
+        let _ = pass_on(self.streams.0, words).await;
     }
 
     /// Waits until it is known what the client speaks. Letters that may be all it says are passed on; what makes a request
@@ -177,28 +182,33 @@ impl Conversation<'_> {
         }
     }
 
-    /// Passes requests on, each after it has been decided on.
-    async fn relay(&self) -> Result<(), Refusal> {
+    /// Passes requests on, each after it has been decided on by whoever judges them. What is `held` has been taken from the
+    /// client before.
+    pub(crate) async fn relay(
+        &self,
+        judge: &impl http::Judge,
+        held: Vec<u8>,
+    ) -> Result<http::Ended, Refusal> {
         let (inner, outer) = self.streams;
         let limits = self.gateway.limits;
         let times = http::Times { head: limits.head, idle: limits.idle };
-        match http::relay(inner, outer, self, &times, self.traffic).await? {
-            http::Ended::Closed => Ok(()),
-            http::Ended::Upgraded => {
-                tokio::try_join!(self.forth(), self.back()).map(drop).or_else(|_| self.broken())
-            }
+        let between = http::Between { client: inner, held, server: outer, traffic: self.traffic };
+        let ended = http::relay(between, judge, &times).await?;
+        if ended == http::Ended::Upgraded {
+            tokio::try_join!(self.forth(), self.back()).map(drop).or_else(|_| self.broken())?;
         }
+        Ok(ended)
     }
 }
 
 impl http::Judge for Conversation<'_> {
     /// Each request is decided on by itself, by the policy of now.
-    fn judge(&self, request: &http::Head<'_>) -> Result<(), Refusal> {
+    fn judge(&self, request: &http::Head<'_>) -> Result<http::Passage, Refusal> {
         let decided = self.decide(request);
         let (method, target) = (request.method().as_str(), request.target());
         let seen = Seen::Request { number: self.number, method, target, refusal: decided.err() };
         self.gateway.witness.see(&seen).map_err(|_| Refusal::Unrecorded)?;
-        decided
+        decided.map(|()| http::Passage::Here)
     }
 }
 

@@ -117,14 +117,14 @@ fn take(client: &TcpStream, mut buffer: Vec<u8>, seen: usize) -> Heard {
 }
 
 /// What a look has shown.
-struct Look {
-    length: usize,
+pub(crate) struct Look {
+    pub(crate) length: usize,
     /// Whether nothing more will come.
-    is_last: bool,
+    pub(crate) is_last: bool,
 }
 
 /// Looks for more than has been seen; the kernel tells anew of what comes later.
-fn peek(client: &TcpStream, buffer: &mut [u8], seen: usize) -> io::Result<Look> {
+pub(crate) fn peek(client: &TcpStream, buffer: &mut [u8], seen: usize) -> io::Result<Look> {
     let (length, _) = recv(client, &mut *buffer, RecvFlags::PEEK | RecvFlags::DONTWAIT)?;
     if length > seen || length == 0 {
         return Ok(Look { length, is_last: length == 0 });

@@ -6,6 +6,8 @@ use std::num::NonZeroU16;
 
 use policy::network::HostName;
 
+use crate::call::HTTP;
+
 use super::fields::Malformed;
 
 /// Whom a request is for: `HOST[:PORT]`.
@@ -48,6 +50,16 @@ impl Authority {
             }
         };
         Ok(Self { host, port: port.map(parse_port).transpose()? })
+    }
+
+    /// The port that is meant by plain HTTP.
+    pub(crate) fn http_port(&self) -> NonZeroU16 {
+        self.port.unwrap_or(HTTP)
+    }
+
+    /// Whether both mean the same by plain HTTP.
+    pub(super) fn means(&self, other: &Self) -> bool {
+        self.host == other.host && self.http_port() == other.http_port()
     }
 }
 

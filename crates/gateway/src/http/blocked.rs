@@ -1,14 +1,16 @@
 //! What a client hears of a refusal, where a response can still be given: short, and made for programs to read.
 
 use policy::network::Refusal;
+use serde::Serialize;
 
 use super::head::Asked;
 
 /// The status that a refusal is told with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Status {
+pub(crate) enum Status {
     BadRequest,
     Forbidden,
+    ProxyAuthentication,
     Timeout,
     BadGateway,
 }
@@ -18,6 +20,9 @@ impl Status {
         match self {
             Self::BadRequest => "400 Bad Request",
             Self::Forbidden => "403 Forbidden",
+            Self::ProxyAuthentication => {
+                "407 Proxy Authentication Required\r\nProxy-Authenticate: Basic realm=\"agentbox\""
+            }
             Self::Timeout => "408 Request Timeout",
             Self::BadGateway => "502 Bad Gateway",
         }
@@ -31,28 +36,59 @@ impl Status {
             Self::Forbidden => {
                 "the network policy of this sandbox does not allow it; its owner can change that"
             }
+            Self::ProxyAuthentication => "give the proxy a token, as `agentbox proxy token` prints it",
             Self::Timeout => "send the whole request without a pause",
             Self::BadGateway => "the server is at fault; ask again later",
         }
     }
 }
 
-/// The whole response. Nothing in it needs an escape: a host that has been read is made of letters, digits and a few
-/// signs that mean nothing to JSON, and is short.
-pub(super) fn response(refusal: Refusal, status: Status, asked: Option<&Asked>) -> Vec<u8> {
-    let host = asked.map(|asked| format!(r#""host":"{}","#, asked.host)).unwrap_or_default();
-    let (reason, hint) = (refusal.code(), status.hint());
-    let body = format!("{{\"error\":\"blocked\",\"reason\":\"{reason}\",{host}\"hint\":\"{hint}\"}}\n");
-    let mut out = format!(
-        "HTTP/1.1 {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
-        status.line(),
-        body.len()
-    );
-    // Whoever asked for a head takes what follows it for the next response.
-    if !asked.is_some_and(|asked| asked.is_head) {
-        out.push_str(&body);
+/// What a client is told of a refusal.
+#[derive(Debug, Serialize)]
+pub(crate) struct Blocked {
+    error: &'static str,
+    reason: &'static str,
+    /// Whom the request is for, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) host: Option<String>,
+    /// The rule that has decided, where one has.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) rule: Option<String>,
+    pub(crate) hint: String,
+    #[serde(skip)]
+    status: Status,
+}
+
+impl Blocked {
+    pub(crate) fn new(refusal: Refusal, status: Status) -> Self {
+        let (reason, hint) = (refusal.code(), status.hint().to_owned());
+        Self { error: "blocked", reason, host: None, rule: None, hint, status }
     }
-    out.into_bytes()
+
+    /// The whole response.
+    pub(crate) fn response(&self) -> Vec<u8> {
+        let (mut head, body) = self.parts();
+        head.push_str(&body);
+        head.into_bytes()
+    }
+
+    fn parts(&self) -> (String, String) {
+        // Words alone, which always are JSON.
+        let body = serde_json::to_string(self).unwrap_or_default() + "\n";
+        let (status, length) = (self.status.line(), body.len());
+        let head = format!(
+            "HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n"
+        );
+        (head, body)
+    }
+}
+
+/// The response to a request, as far as that has been understood.
+pub(super) fn response(refusal: Refusal, status: Status, asked: Option<&Asked>) -> Vec<u8> {
+    let host = asked.map(|asked| asked.host.to_string());
+    let blocked = Blocked { host, ..Blocked::new(refusal, status) };
+    // Whoever asked for a head takes what follows it for the next response.
+    if asked.is_some_and(|asked| asked.is_head) { blocked.parts().0.into_bytes() } else { blocked.response() }
 }
 
 #[cfg(test)]

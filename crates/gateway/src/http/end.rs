@@ -7,7 +7,7 @@ use std::time::Duration;
 use rustix::net::{RecvFlags, Shutdown};
 use tokio::net::TcpStream;
 use tokio::task::consume_budget;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use policy::network::Refusal;
 
@@ -31,6 +31,24 @@ pub(super) enum Fault {
     Slow(Party),
     /// The request may not go on.
     Refused(Refusal),
+    /// The request goes on, and not to this server.
+    Elsewhere,
+}
+
+/// How long a client may take to hear the last words.
+pub(super) const FAREWELL: Duration = Duration::from_secs(2);
+
+/// Says the last words to a client, which has a while to hear them.
+pub(crate) async fn say_last(stream: &TcpStream, words: &[u8]) {
+    // What is said from here is nobody's traffic.
+    let (motion, traffic) = (&Motion::new(), &Traffic::default());
+    let client = End { party: Party::Client, stream, motion, traffic };
+    let farewell = async {
+        if client.write_all(words).await.is_ok() {
+            client.take_leave().await;
+        }
+    };
+    let _ = timeout(FAREWELL, farewell).await;
 }
 
 /// When something moved last.

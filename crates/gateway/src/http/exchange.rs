@@ -15,29 +15,34 @@ use crate::conversation::Traffic;
 use super::answer::{After, Answer, Kind};
 use super::blocked::{self, Status};
 use super::body::pass_on;
-use super::end::{End, Fault, Motion, Party, Waiting};
+use super::end::{End, FAREWELL, Fault, Motion, Party, Waiting, say_last};
 use super::head::{Asked, Head, Upgrade};
 use super::source::Source;
-use super::{Ended, Judge, Times};
+use super::{Ended, Judge, Passage, Times};
 
 /// The most answers to one request; all but the last only say that there will be another.
 const MOST_ANSWERS: usize = 64;
 
-/// How long a client may take to hear the last words.
-const FAREWELL: Duration = Duration::from_secs(2);
+/// The two who are relayed between.
+#[derive(Debug)]
+pub(crate) struct Between<'relay> {
+    pub(crate) client: &'relay TcpStream,
+    /// What the client has said already, and nobody has read.
+    pub(crate) held: Vec<u8>,
+    pub(crate) server: &'relay TcpStream,
+    pub(crate) traffic: &'relay Traffic,
+}
 
 /// Relays requests and their answers until either side is done, or one of them does what is refused; the client has been
 /// told of that then, where it can be. The sockets stay the caller's.
 pub(crate) async fn relay(
-    client: &TcpStream,
-    server: &TcpStream,
+    Between { client, held, server, traffic }: Between<'_>,
     judge: &impl Judge,
     times: &Times,
-    traffic: &Traffic,
 ) -> Result<Ended, Refusal> {
     let motion = &Motion::new();
     let mut relay = Relay {
-        client: Source::new(End { party: Party::Client, stream: client, motion, traffic }),
+        client: Source::holding(End { party: Party::Client, stream: client, motion, traffic }, held),
         server: Source::new(End { party: Party::Server, stream: server, motion, traffic }),
         judge,
         times,
@@ -157,7 +162,10 @@ impl<J: Judge> Relay<'_, J> {
         if asked.upgrade != Upgrade::No && !behind.is_empty() {
             return Err(malformed);
         }
-        self.judge.judge(&head).map_err(Fault::Refused)?;
+        match self.judge.judge(&head).map_err(Fault::Refused)? {
+            Passage::Here => {}
+            Passage::Elsewhere => return Err(Fault::Elsewhere),
+        }
         let written = head.written();
         self.client.consume(end);
         Ok((written, asked))
@@ -168,6 +176,7 @@ impl<J: Judge> Relay<'_, J> {
         let is_answerable = self.is_answerable.load(Ordering::Relaxed);
         let (refusal, status) = match fault {
             Fault::Refused(refusal) => (refusal, Status::Forbidden),
+            Fault::Elsewhere => return Ok(Ended::Elsewhere(self.client.rest().to_vec())),
             Fault::Malformed(Party::Client) => (Refusal::MalformedRequest, Status::BadRequest),
             Fault::Malformed(Party::Server) => (Refusal::MalformedResponse, Status::BadGateway),
             // Somebody has had enough, which nobody refuses.
@@ -181,13 +190,8 @@ impl<J: Judge> Relay<'_, J> {
             Fault::Slow(Party::Client) => (Refusal::Stalled, Status::Timeout),
         };
         if is_answerable {
-            let client = self.client.end;
-            let farewell = async {
-                if client.write_all(&blocked::response(refusal, status, self.asked.as_ref())).await.is_ok() {
-                    client.take_leave().await;
-                }
-            };
-            let _ = timeout(FAREWELL, farewell).await;
+            let words = blocked::response(refusal, status, self.asked.as_ref());
+            say_last(self.client.end.stream, &words).await;
         }
         Err(refusal)
     }

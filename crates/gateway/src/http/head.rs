@@ -13,6 +13,9 @@ pub(super) const WEBSOCKET: &[u8] = b"websocket";
 /// The lines of a message after which something else may be spoken.
 pub(super) const UPGRADE_LINES: &[u8] = b"Connection: Upgrade\r\nUpgrade: websocket\r\n";
 
+/// The field with which somebody shows to a proxy that he may use it.
+pub(super) const AUTHORIZATION: &str = "proxy-authorization";
+
 /// The line of the last message on a connection.
 pub(super) const CLOSE_LINE: &[u8] = b"Connection: close\r\n";
 
@@ -22,12 +25,48 @@ pub(crate) struct Head<'bytes> {
     verb: &'bytes str,
     method: Method,
     target: Cow<'bytes, str>,
+    form: Form,
     version: Version,
     host: Authority,
     framing: Option<Framing>,
     fields: Fields<'bytes>,
     options: Options<'bytes>,
     upgrade: Upgrade,
+}
+
+/// How a request names what it asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Form {
+    /// By its path alone, as a server is asked.
+    Origin,
+    /// With its host, as a proxy is asked.
+    Absolute,
+}
+
+/// The first line of a request.
+#[derive(Debug)]
+pub(super) struct Line<'bytes> {
+    pub(super) verb: &'bytes str,
+    method: Method,
+    pub(super) target: &'bytes str,
+    pub(super) version: Version,
+}
+
+impl<'bytes> Line<'bytes> {
+    /// Reads it, and the fields behind it.
+    pub(super) fn parse(bytes: &'bytes [u8]) -> Result<(Self, Fields<'bytes>), Malformed> {
+        let (line, lines) = split_line(bytes)?;
+        let line = std::str::from_utf8(line).map_err(|_| Malformed)?;
+        let mut words = line.split(' ');
+        let (Some(verb), Some(target), Some(version), None) =
+            (words.next(), words.next(), words.next(), words.next())
+        else {
+            return Err(Malformed);
+        };
+        let method = verb.parse().map_err(|_| Malformed)?;
+        let version = Version::parse(version.as_bytes())?;
+        Ok((Self { verb, method, target, version }, Fields::parse(lines)?))
+    }
 }
 
 /// Whether a request asks to speak something else.
@@ -60,19 +99,9 @@ impl Asked {
 impl<'bytes> Head<'bytes> {
     /// Reads a head, from its first byte to the empty line.
     pub(super) fn parse(bytes: &'bytes [u8]) -> Result<Self, Malformed> {
-        let (line, lines) = split_line(bytes)?;
-        let line = std::str::from_utf8(line).map_err(|_| Malformed)?;
-        let mut words = line.split(' ');
-        let (Some(verb), Some(target), Some(version), None) =
-            (words.next(), words.next(), words.next(), words.next())
-        else {
-            return Err(Malformed);
-        };
-        let method = verb.parse().map_err(|_| Malformed)?;
-        let version = Version::parse(version.as_bytes())?;
-        let fields = Fields::parse(lines)?;
+        let (Line { verb, method, target, version }, fields) = Line::parse(bytes)?;
         let host = Authority::parse(fields.only("host")?.ok_or(Malformed)?)?;
-        let target = read_target(verb, target, &host)?;
+        let (target, form) = read_target(verb, target, &host)?;
         let framing = fields.framing(version)?;
         let options = fields.options()?;
         if fields.only("expect")?.is_some_and(|value| !value.eq_ignore_ascii_case(b"100-continue")) {
@@ -89,7 +118,7 @@ impl<'bytes> Head<'bytes> {
                 Upgrade::WebSocket
             }
         };
-        Ok(Self { verb, method, target, version, host, framing, fields, options, upgrade })
+        Ok(Self { verb, method, target, form, version, host, framing, fields, options, upgrade })
     }
 
     /// How it asks.
@@ -110,6 +139,16 @@ impl<'bytes> Head<'bytes> {
     /// Whom it asks.
     pub(crate) const fn host(&self) -> &Authority {
         &self.host
+    }
+
+    /// How it names that.
+    pub(crate) const fn form(&self) -> Form {
+        self.form
+    }
+
+    /// The words that say to a proxy that it may. They never go on.
+    pub(crate) fn authorization(&self) -> Option<&'bytes [u8]> {
+        self.fields.only(AUTHORIZATION).ok().flatten()
     }
 
     pub(super) fn asked(&self) -> Asked {
@@ -146,19 +185,20 @@ fn read_target<'bytes>(
     verb: &str,
     target: &'bytes str,
     host: &Authority,
-) -> Result<Cow<'bytes, str>, Malformed> {
+) -> Result<(Cow<'bytes, str>, Form), Malformed> {
     if !target.bytes().all(|byte| byte.is_ascii_graphic()) || verb == "CONNECT" {
         return Err(Malformed);
     }
     if target.starts_with('/') || (target == "*" && verb == "OPTIONS") {
-        return Ok(target.into());
+        return Ok((target.into(), Form::Origin));
     }
     let (scheme, rest) = target.split_once("://").ok_or(Malformed)?;
     let (authority, path) = rest.split_at(rest.find(['/', '?']).unwrap_or(rest.len()));
-    if !scheme.eq_ignore_ascii_case("http") || Authority::parse(authority.as_bytes())? != *host {
+    if !scheme.eq_ignore_ascii_case("http") || !Authority::parse(authority.as_bytes())?.means(host) {
         return Err(Malformed);
     }
-    Ok(if path.starts_with('/') { path.into() } else { format!("/{path}").into() })
+    let path = if path.starts_with('/') { path.into() } else { format!("/{path}").into() };
+    Ok((path, Form::Absolute))
 }
 
 #[cfg(test)]

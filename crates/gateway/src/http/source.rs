@@ -21,7 +21,12 @@ pub(super) struct Source<'relay> {
 
 impl<'relay> Source<'relay> {
     pub(super) const fn new(end: End<'relay>) -> Self {
-        Self { end, bytes: Vec::new(), start: 0 }
+        Self::holding(end, Vec::new())
+    }
+
+    /// One of which this has come already.
+    pub(super) const fn holding(end: End<'relay>, bytes: Vec<u8>) -> Self {
+        Self { end, bytes, start: 0 }
     }
 
     /// What is here.

@@ -14,7 +14,7 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
-use super::{Authority, Ended, Head, Host, Judge, Times, relay};
+use super::{Authority, Between, Ended, Head, Host, Judge, Passage, Times, relay};
 use crate::conversation::Traffic;
 
 /// Longer than anything takes that is not meant to.
@@ -27,13 +27,18 @@ const SHORT: Duration = Duration::from_millis(150);
 struct OnlyHere;
 
 impl Judge for OnlyHere {
-    fn judge(&self, request: &Head<'_>) -> Result<(), Refusal> {
+    fn judge(&self, request: &Head<'_>) -> Result<Passage, Refusal> {
         let Authority { host, port } = request.host();
         match host {
             Host::Name(name) if name.as_str() == "a.test" && port.is_none() => {}
+            Host::Name(name) if name.as_str() == "elsewhere.test" => return Ok(Passage::Elsewhere),
             _ => return Err(Refusal::HostDiffers),
         }
-        if request.method().to_string() == "DELETE" { Err(Refusal::RequestNotAllowed) } else { Ok(()) }
+        if request.method().to_string() == "DELETE" {
+            Err(Refusal::RequestNotAllowed)
+        } else {
+            Ok(Passage::Here)
+        }
     }
 }
 
@@ -62,7 +67,8 @@ impl Stage {
         let traffic = Arc::new(Traffic::default());
         let counted = Arc::clone(&traffic);
         let relay = tokio::spawn(async move {
-            let ended = relay(&inner, &outer, &OnlyHere, &times, &counted).await;
+            let between = Between { client: &inner, held: Vec::new(), server: &outer, traffic: &counted };
+            let ended = relay(between, &OnlyHere, &times).await;
             if ended == Ok(Ended::Upgraded) {
                 let _ = tokio::io::copy_bidirectional(&mut inner, &mut outer).await;
             }

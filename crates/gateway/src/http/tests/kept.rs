@@ -265,6 +265,19 @@ async fn a_server_that_breaks_off_has_still_answered() {
 async fn a_silent_connection_is_small() {
     let ((_client, inner), (outer, _server)) = (pair().await, pair().await);
     let (times, traffic) = (Times { head: LONG, idle: LONG }, Traffic::default());
-    let relaying = relay(&inner, &outer, &OnlyHere, &times, &traffic);
+    let between = Between { client: &inner, held: Vec::new(), server: &outer, traffic: &traffic };
+    let relaying = relay(between, &OnlyHere, &times);
     assert!(size_of_val(&relaying) <= 3072, "{}", size_of_val(&relaying));
+}
+
+#[tokio::test]
+async fn a_request_for_elsewhere_is_left_with_all_behind_it() {
+    let mut stage = Stage::set().await;
+    let other = "POST / HTTP/1.1\r\nHost: elsewhere.test\r\nContent-Length: 3\r\n\r\nabcGET ";
+    say(&mut stage.client, &format!("{GET}{other}")).await;
+    hear(&mut stage.server, GET).await;
+    stage.answer(EMPTY, EMPTY).await;
+    let ended = timeout(LONG, stage.relay).await.unwrap().unwrap();
+    assert_eq!(ended, Ok(Ended::Elsewhere(other.as_bytes().to_vec())));
+    assert_eq!(rest(&mut stage.server).await, "");
 }
