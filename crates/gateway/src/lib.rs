@@ -23,6 +23,7 @@ mod own;
 mod resolve;
 mod seen;
 mod speech;
+pub mod token;
 mod upstream;
 mod weaken;
 
