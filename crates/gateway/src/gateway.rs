@@ -40,7 +40,7 @@ pub struct Gateway {
     pub(crate) own: OwnAddresses,
     pub(crate) witness: Arc<dyn Witness>,
     pub(crate) limits: Limits,
-    pub(crate) pipes: Pipes,
+    pub(crate) pipes: Arc<Pipes>,
     pub(crate) weaken: Weaken,
     places: Arc<Semaphore>,
     numbers: AtomicU64,
@@ -57,11 +57,16 @@ impl Gateway {
             own: OwnAddresses::default(),
             witness,
             limits,
-            pipes: Pipes::default(),
+            pipes: Arc::default(),
             weaken: Weaken::here(),
             places: Arc::new(Semaphore::new(limits.connections)),
             numbers: AtomicU64::new(0),
         }
+    }
+
+    /// The same with pipes that others use as well: all are descriptors of one process.
+    pub(crate) fn sharing(self, pipes: Arc<Pipes>) -> Self {
+        Self { pipes, ..self }
     }
 
     /// What may leave now.

@@ -21,7 +21,7 @@ use crate::speech::{Speech, recognise};
 const FIRST_LOOK: usize = 2048;
 
 /// How often it is looked at: as often as the largest greeting has segments, and a client that is slow.
-const MOST_LOOKS: usize = 512;
+pub(crate) const MOST_LOOKS: usize = 512;
 
 /// What was heard.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
-use crate::listen::peek;
+use crate::listen::{MOST_LOOKS, peek};
 
 use super::fields::{LONGEST_HEAD, find_end};
 
@@ -43,7 +43,7 @@ pub(crate) async fn look_ahead(
 
 /// Where the head ends; none where the client has gone.
 async fn look(client: &TcpStream, buffer: &mut Vec<u8>, seen: &mut usize) -> Result<Option<usize>, Refusal> {
-    loop {
+    for _ in 0..MOST_LOOKS {
         let look = client.async_io(Interest::READABLE, || peek(client, buffer, *seen)).await;
         let Ok(look) = look else { return Ok(None) };
         if look.is_last {
@@ -61,6 +61,8 @@ async fn look(client: &TcpStream, buffer: &mut Vec<u8>, seen: &mut usize) -> Res
             buffer.resize((look.length * 2).min(LONGEST_HEAD), 0);
         }
     }
+    // Byte by byte, to keep us busy.
+    Err(Refusal::Stalled)
 }
 
 /// Takes a head of this length that has been looked at, and nothing behind it; none where the client has gone.
