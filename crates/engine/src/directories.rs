@@ -66,6 +66,11 @@ impl Directories {
         self.state.join("audit")
     }
 
+    /// The key that tokens are signed with, where the owner gives none.
+    pub(crate) fn signing_key_file(&self) -> PathBuf {
+        self.state.join("proxy-key")
+    }
+
     /// The file whose time says when records last expired by themselves.
     pub(crate) fn expiry_stamp(&self) -> PathBuf {
         self.state.join("expired")

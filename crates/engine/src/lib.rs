@@ -23,6 +23,7 @@ mod removal;
 mod runtime;
 mod sandboxes;
 mod scope;
+mod signing;
 mod spawn;
 mod start;
 mod usage;

@@ -1,6 +1,6 @@
-//! The walls around the supervisor: it parses what the sandbox sends, so it has an empty root that it cannot
-//! write to, no capability, no way to run a program or to reach a socket of the host's, and as root a
-//! host id that nothing else has.
+//! The walls around the supervisor, and around the explicit proxy: each parses what strangers send, so it has an empty
+//! root that it cannot write to, no capability, no way to run a program or to reach a socket of the host's, and as root
+//! a host id that nothing else has.
 
 use std::ffi::{CStr, CString};
 use std::io;

@@ -93,6 +93,27 @@ impl Subordinates {
     }
 }
 
+/// An id of the host's that nothing else has, for a process of root's that confines itself and has no sandbox. It is that
+/// of a supervisor in a range that no sandbox has meanwhile.
+#[derive(Debug)]
+pub struct LoneId {
+    /// The id.
+    pub id: u32,
+    /// Held as long as it is in use.
+    pub lock: OwnedFd,
+}
+
+impl LoneId {
+    /// Takes one; none where the caller is not root, whose processes stay its own.
+    pub fn take(ranges: &Path) -> Result<Option<Self>, JailError> {
+        if !geteuid().is_root() {
+            return Ok(None);
+        }
+        let (first, lock) = IdRanges::open(ranges)?.take()?;
+        Ok(Some(Self { id: first + MAPPED_IDS, lock }))
+    }
+}
+
 impl IdMap {
     /// Chooses the best map that the caller can have, and reports it.
     pub(crate) fn choose(

@@ -35,7 +35,7 @@ pub use cgroup::{
 pub use confine::{ConfineError, confine};
 pub use error::{Gap, JailError};
 pub use fork::{Forked, fork};
-pub use ids::{IdMap, SubordinateRange, Subordinates};
+pub use ids::{IdMap, LoneId, SubordinateRange, Subordinates};
 pub use launch::{Jailed, Streams, launch};
 pub use plan::{Granted, Plan, Rooted, Site};
 pub use probe::{Finding, Ground, Need, Probe};
