@@ -65,12 +65,14 @@ fn help() {
         "port",
         "net",
         "policy",
+        "proxy",
         "rm",
         "audit",
         "gc",
     ] {
         assert_says(caller, &format!("help-{command}"), &[command, "--help"]);
     }
+    assert_says(caller, "help-proxy-token", &["proxy", "token", "--help"]);
     assert_says(caller, "help-doctor", &["doctor", "--help"]);
     assert_says(caller, "help-version", &["version", "--help"]);
     assert_says(caller, "help-completions", &["completions", "--help"]);

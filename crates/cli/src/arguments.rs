@@ -4,6 +4,7 @@
 mod configuration;
 mod network;
 mod ports;
+mod proxy;
 mod sandboxes;
 mod terminals;
 mod usage;
@@ -20,6 +21,7 @@ use crate::keys::DetachKeys;
 pub(crate) use configuration::{Config, ConfigAction, ShowConfig};
 pub(crate) use network::{Explain, Net, NetworkOptions, Policy, PolicyAction, SetPolicy, ShowPolicy, Way};
 pub(crate) use ports::{Port, PortAction};
+pub(crate) use proxy::{MintToken, Proxy, ProxyAction};
 pub(crate) use sandboxes::{Audit, Cp, Create, Exec, Gc, Inspect, Logs, Ls, Rm, Start, Stop, Wait};
 pub(crate) use terminals::{Attach, Send, Terminals};
 pub(crate) use usage::{Pause, Ps, Resume, Top, Update};
@@ -76,6 +78,7 @@ pub(crate) enum Subcommand {
     Port(Port),
     Net(Net),
     Policy(Policy),
+    Proxy(Proxy),
     Rm(Rm),
     Audit(Audit),
     Gc(Gc),

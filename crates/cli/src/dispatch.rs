@@ -7,8 +7,8 @@ use engine::{EngineError, WaitingKeeper};
 use crate::arguments::{Arguments, Subcommand};
 use crate::failure::Failure;
 use crate::{
-    audit, configuration, cp, doctor, exec, generate, network, pause, ports, processes, run, sandboxes, stay,
-    terminals, top,
+    audit, configuration, cp, doctor, exec, generate, network, pause, ports, processes, proxy, run, sandboxes,
+    stay, terminals, top,
 };
 
 /// Does what was asked. The keeper was started while the arguments were read, where one is needed.
@@ -37,6 +37,7 @@ pub(crate) fn dispatch(
         Subcommand::Port(port) => ports::port(&port),
         Subcommand::Net(net) => network::net(&net),
         Subcommand::Policy(policy) => network::policy(policy),
+        Subcommand::Proxy(arguments) => proxy::proxy(arguments),
         Subcommand::Cp(cp) => cp::cp(&cp),
         Subcommand::Audit(arguments) => audit::audit(&arguments),
         Subcommand::Gc(gc) => audit::gc(&gc),

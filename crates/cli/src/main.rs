@@ -1,5 +1,5 @@
 //! `agentbox`: the owner's program. The same file is also the keeper and the supervisor, which are started
-//! from it with one word and nothing else, and what tries limits for `doctor`.
+//! from it with one word and nothing else, the proxy, and what tries limits for `doctor`.
 
 mod arguments;
 mod audit;
@@ -18,6 +18,7 @@ mod output;
 mod pause;
 mod ports;
 mod processes;
+mod proxy;
 mod record;
 mod run;
 mod sandboxes;

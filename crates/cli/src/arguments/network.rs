@@ -40,7 +40,7 @@ pub(crate) struct NetworkOptions {
     pub(crate) full_network: bool,
 }
 
-fn preset(name: &str) -> Result<Preset, String> {
+pub(super) fn preset(name: &str) -> Result<Preset, String> {
     let names = || Preset::names().collect::<Vec<_>>().join(", ");
     Preset::find(name).ok_or_else(|| format!("there is none of that name; there are {}", names()))
 }

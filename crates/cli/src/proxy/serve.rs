@@ -1,0 +1,113 @@
+//! The owner's side of the proxy: opens all that it needs, starts it in a process of its own, and tells it when to end.
+
+use std::fs::OpenOptions;
+use std::io::{self, Read as _, Write as _};
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::net::UnixStream;
+use std::process::ExitCode;
+
+use engine::Directories;
+use jail::{Forked, LoneId};
+use rustix::process::{WaitId, WaitIdOptions, waitid};
+use serde_json::json;
+use tokio::io::AsyncReadExt as _;
+use tokio::signal::unix::{SignalKind, signal};
+
+use crate::arguments::Proxy;
+use crate::failure::Failure;
+use crate::output::{json_line, print};
+use crate::stay::in_runtime;
+
+use super::confined::{self, Inheritance};
+use super::key;
+
+pub(super) fn serve(proxy: &Proxy) -> Result<ExitCode, Failure> {
+    let key = key()?;
+    let listener = TcpListener::bind(proxy.listen).map_err(|error| {
+        Failure::new(format!("cannot listen on {}", proxy.listen))
+            .cause(error)
+            .hint("name another place with --listen ADDR:PORT")
+    })?;
+    let unusable = |error: io::Error| Failure::new("cannot start the proxy").cause(error);
+    let address = listener.local_addr().map_err(unusable)?;
+    let log = log(proxy)?;
+    let ranges = Directories::open()?.id_ranges();
+    let own = LoneId::take(&ranges).map_err(|error| Failure::new("cannot start the proxy").cause(error))?;
+    let uid = own.as_ref().map(|own| own.id);
+    let (socket, inner) = UnixStream::pair().map_err(unusable)?;
+    match jail::fork([inner.into(), listener.into(), log], Vec::new()).map_err(unusable)? {
+        Forked::Child([owner, listener, log], _) => {
+            let (owner, listener) = (UnixStream::from(owner), TcpListener::from(listener));
+            std::process::exit(confined::main(Inheritance { uid, key, owner, listener, log: log.into() }))
+        }
+        Forked::Parent { pidfd, .. } => {
+            // The id is the proxy's for as long as this process is here.
+            let code = guard(proxy, address, &pidfd, socket);
+            drop(own);
+            code
+        }
+    }
+}
+
+/// Where the records go: they can only be added to.
+fn log(proxy: &Proxy) -> Result<OwnedFd, Failure> {
+    let Some(path) = &proxy.log else {
+        let stderr = io::stderr().as_fd().try_clone_to_owned();
+        return stderr.map_err(|error| Failure::new("cannot write records to stderr").cause(error));
+    };
+    let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
+    file.map(OwnedFd::from)
+        .map_err(|error| Failure::new(format!("cannot write records to '{}'", path.display())).cause(error))
+}
+
+/// Waits until the proxy serves, says so, and ends it when somebody asks for that.
+fn guard(
+    proxy: &Proxy,
+    address: SocketAddr,
+    pidfd: &OwnedFd,
+    mut socket: UnixStream,
+) -> Result<ExitCode, Failure> {
+    if socket.read_exact(&mut [0]).is_err() {
+        return Err(ended(pidfd));
+    }
+    if !address.ip().is_loopback() {
+        let _ = writeln!(
+            io::stderr(),
+            "warning: others than this machine reach the proxy on {address}; a token that crosses a network can be read \
+             there"
+        );
+    }
+    let text = if proxy.json { json_line(&json!({"listening": address})) } else { format!("{address}\n") };
+    in_runtime(async {
+        let unusable = |error: io::Error| Failure::new("cannot wait for the proxy").cause(error);
+        socket.set_nonblocking(true).map_err(unusable)?;
+        let mut socket = tokio::net::UnixStream::from_std(socket).map_err(unusable)?;
+        let mut terminate = signal(SignalKind::terminate()).map_err(unusable)?;
+        let mut interrupt = signal(SignalKind::interrupt()).map_err(unusable)?;
+        // Whoever has read this may ask for the end at once.
+        print(&text)?;
+        tokio::select! {
+            _ = terminate.recv() => {}
+            _ = interrupt.recv() => {}
+            // It never says more: that is its end.
+            _ = socket.read_u8() => return Err(ended(pidfd)),
+        }
+        drop(socket);
+        let _ = waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED);
+        Ok(ExitCode::SUCCESS)
+    })
+}
+
+/// Why the proxy has ended though nobody asked for it.
+fn ended(pidfd: &OwnedFd) -> Failure {
+    let status = waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED).ok().flatten();
+    let failure = Failure::new("the proxy has ended");
+    match status.as_ref().and_then(rustix::process::WaitIdStatus::exit_status) {
+        Some(errno) if errno != 0 => failure
+            .cause(format!("it could not confine itself or listen: {}", io::Error::from_raw_os_error(errno)))
+            .hint("`agentbox doctor` tells what this machine lacks"),
+        _ => failure.cause("it was killed"),
+    }
+}
