@@ -14,6 +14,7 @@ mod fixture;
 mod inside;
 mod names;
 mod policies;
+mod proxy;
 mod questions;
 mod remains;
 mod resolvers;

@@ -83,7 +83,7 @@ callers!(a_greeting_in_pieces_is_read_whole, |caller| {
 
 /// Speaks to the host's port and prints all that comes back, a connection a word: HOST, PORT, and what is said, with `|` for
 /// a pause.
-const TALK: &str = r#"
+pub(crate) const TALK: &str = r#"
 import socket, sys, time
 for words in sys.argv[1:]:
     host, port, text = words.split(' ', 2)
