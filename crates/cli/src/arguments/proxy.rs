@@ -39,8 +39,8 @@ Records, each with \"time\", milliseconds since 1970, \"holder\", the token's na
   opened       \"connection\": a number, \"host\", \"port\", \"address\"
   request      \"connection\", \"method\", \"target\", \"reason\": text or null
   closed       \"connection\", \"host\", \"port\", \"sent\", \"received\", \"reason\": text or null
-  refused      \"host\", \"port\", \"reason\"
-  turned-away  \"from\", \"reason\", \"unwritten\": others before it; without a holder
+  refused      \"host\", \"port\", \"reason\", \"unwritten\": others before it
+  turned-away  \"from\", \"reason\", \"unwritten\"; without a holder
   Names and reasons are stable; later versions may add some.")]
 pub(crate) struct Proxy {
     #[command(subcommand)]
