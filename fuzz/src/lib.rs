@@ -15,13 +15,15 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 10] = [
+pub const TARGETS: [Target; 12] = [
     Target { name: "allowlist", check: allowlist::check },
     Target { name: "authority", check: gateway::fuzz::authority },
     Target { name: "chunks", check: gateway::fuzz::chunks },
     Target { name: "dns", check: gateway::fuzz::dns },
+    Target { name: "errand", check: gateway::fuzz::errand },
     Target { name: "frames", check: frames::check },
     Target { name: "hello", check: gateway::fuzz::hello },
+    Target { name: "jwt", check: gateway::fuzz::jwt },
     Target { name: "request", check: gateway::fuzz::request },
     Target { name: "response", check: gateway::fuzz::response },
     Target { name: "speech", check: gateway::fuzz::speech },

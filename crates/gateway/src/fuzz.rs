@@ -14,7 +14,9 @@ use crate::dns::message::{NotAsked, Question, Reply};
 use crate::hello::{self, Hello};
 use crate::http::fuzz::is_request;
 pub use crate::http::fuzz::{authority, chunks, request, response};
+use crate::proxy::authorization;
 use crate::speech::{Speech, recognise};
+pub use crate::token::fuzz::jwt;
 
 /// The most that is answered to a question: what everybody takes by UDP.
 const LARGEST_ANSWER: usize = 512;
@@ -85,6 +87,17 @@ fn payloads(mut bytes: &[u8]) -> Vec<u8> {
         bytes = &rest[length..];
     }
     held
+}
+
+/// What a proxy is asked for, and how a token is shown with it. A token that is found has been said, by itself or in the
+/// letters of a password.
+pub fn errand(bytes: &[u8]) {
+    let Some(shown) = crate::http::fuzz::errand(bytes) else { return };
+    if let Ok(token) = authorization::token(shown) {
+        assert!(token.len() < shown.len());
+        let said = shown.windows(token.len().max(1)).any(|part| part == token.as_bytes());
+        assert!(token.is_empty() || said || shown.to_ascii_lowercase().starts_with(b"basic "));
+    }
 }
 
 /// The first bytes of a client. What is recognised stays so, whatever comes behind, and a request that we or a lenient

@@ -6,7 +6,8 @@ use super::answer::Answer;
 use super::authority::{Authority, Host};
 use super::body::Chunks;
 use super::fields::{LONGEST_HEAD, Malformed, find_end};
-use super::head::Head;
+use super::head::{Form, Head};
+use super::proxied::{Aim, Errand};
 
 /// The most lines of a head that is read again: some that we write come on top.
 const MOST_LINES: usize = 120;
@@ -85,6 +86,42 @@ pub fn request(bytes: &[u8]) {
     if let Ok(path) = head.path() {
         assert_eq!(path.to_string().parse(), Ok(path));
     }
+}
+
+/// What is asked of a proxy: the words by which it may be asked. Whom a tunnel is for has one spelling; a request goes on
+/// as one to a server, without those words.
+pub(crate) fn errand(bytes: &[u8]) -> Option<&[u8]> {
+    let bytes = head_of(bytes)?;
+    let Errand { authorization, aim } = Errand::parse(bytes)?;
+    assert!(count(bytes, "proxy-authorization") >= usize::from(authorization.is_some()));
+    match aim {
+        Aim::Tunnel(host, port) => {
+            assert!(bytes.starts_with(b"CONNECT ") && Head::parse(bytes).is_err());
+            let shown = Authority { host: host.clone(), port: Some(port) }.to_string();
+            authority(shown.as_bytes());
+            let again = format!("CONNECT {shown} HTTP/1.1\r\nHost: {shown}\r\n\r\n");
+            let expected = Errand { authorization: None, aim: Aim::Tunnel(host, port) };
+            assert_eq!(Errand::parse(again.as_bytes()), Some(expected));
+        }
+        Aim::Request(host, port) => {
+            let head = Head::parse(bytes).unwrap();
+            assert_eq!(
+                (head.form(), &head.host().host, head.host().http_port()),
+                (Form::Absolute, &host, port)
+            );
+            assert_eq!(head.authorization(), authorization);
+            let written = head.written();
+            check_written(&written, bytes);
+            let again = Head::parse(&written).unwrap();
+            assert_eq!(
+                (again.form(), again.host(), again.authorization()),
+                (Form::Origin, head.host(), None)
+            );
+            assert_eq!(Errand::parse(&written).map(|errand| errand.aim), Some(Aim::Here));
+        }
+        Aim::Secure | Aim::Here => {}
+    }
+    authorization
 }
 
 /// The head of a response, to each kind of request.

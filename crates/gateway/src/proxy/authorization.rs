@@ -10,7 +10,7 @@ use crate::token::LONGEST_TOKEN;
 const LONGEST: usize = LONGEST_TOKEN * 2;
 
 /// The token in a field's value.
-pub(super) fn token(value: &[u8]) -> Result<String, Refusal> {
+pub(crate) fn token(value: &[u8]) -> Result<String, Refusal> {
     read(value).ok_or(Refusal::TokenInvalid)
 }
 

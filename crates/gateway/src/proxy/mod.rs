@@ -2,7 +2,7 @@
 //! tunnel or name the host in a request, and show a token that says what they may reach; from there on everything is as for
 //! a sandbox. It stands on the exposed side, and tells nobody what another may reach.
 
-mod authorization;
+pub(crate) mod authorization;
 mod client;
 mod forward;
 mod holders;

@@ -1,6 +1,8 @@
 //! Tokens: who may reach what through the proxy, and until when, signed with a key that only its owner has. They are JSON
 //! Web Tokens of one kind alone: what they say of how they are to be checked is compared, never obeyed.
 
+#[cfg(feature = "fuzz")]
+pub(crate) mod fuzz;
 mod wire;
 
 use std::fmt;
