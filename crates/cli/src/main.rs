@@ -48,6 +48,7 @@ fn main() -> ExitCode {
     let word = word.as_ref().and_then(|word| word.to_str());
     match word {
         Some("keeper") => return keeper::main(supervisor::main),
+        Some(proxy::WORD) => return proxy::confined(),
         Some(LIMITS_PROBE) => return engine::doctor::limits_probe(),
         _ => {}
     }

@@ -14,6 +14,8 @@ use crate::arguments::{MintToken, Proxy, ProxyAction};
 use crate::failure::Failure;
 use crate::output::{json_line, print};
 
+pub(crate) use confined::{WORD, main as confined};
+
 /// The owner's own key.
 const VARIABLE: &str = "SIGNING_KEY";
 

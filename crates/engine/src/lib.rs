@@ -43,6 +43,6 @@ pub use processes::{Process, Snapshot};
 pub use reconcile::Cleaning;
 pub use records::{RECORD_DAYS, RecordHead};
 pub use sandboxes::{Entry, Phase, Sandbox};
-pub use spawn::{Commissioned, Events, WaitingKeeper};
+pub use spawn::{Commissioned, Events, WaitingKeeper, own_command};
 pub use start::{Engine, Starting};
 pub use usage::Usage;

@@ -18,6 +18,8 @@ callers!(it_has_the_walls_of_a_supervisor, |caller| {
     let internet = Internet::new();
     let proxy = Proxy::start(&internet, internet.agentbox(caller));
     let pid = confined(&proxy).unwrap().pid;
+    // Nothing that the owner's environment holds is in its memory: it was started with none.
+    assert_eq!(fs::read(format!("/proc/{pid}/environ")).unwrap(), b"");
     let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let value = |name: &str| {
         let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'));

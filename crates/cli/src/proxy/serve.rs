@@ -6,11 +6,10 @@ use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::UnixStream;
-use std::process::ExitCode;
+use std::process::{Child, ExitCode};
 
-use engine::Directories;
-use jail::{Forked, LoneId};
-use rustix::process::{WaitId, WaitIdOptions, waitid};
+use engine::{Directories, own_command};
+use jail::LoneId;
 use serde_json::json;
 use tokio::io::AsyncReadExt as _;
 use tokio::signal::unix::{SignalKind, signal};
@@ -20,7 +19,7 @@ use crate::failure::Failure;
 use crate::output::{json_line, print};
 use crate::stay::in_runtime;
 
-use super::confined::{self, Inheritance};
+use super::confined::{self, Order};
 use super::key;
 
 pub(super) fn serve(proxy: &Proxy) -> Result<ExitCode, Failure> {
@@ -37,18 +36,17 @@ pub(super) fn serve(proxy: &Proxy) -> Result<ExitCode, Failure> {
     let own = LoneId::take(&ranges).map_err(|error| Failure::new("cannot start the proxy").cause(error))?;
     let uid = own.as_ref().map(|own| own.id);
     let (socket, inner) = UnixStream::pair().map_err(unusable)?;
-    match jail::fork([inner.into(), listener.into(), log], Vec::new()).map_err(unusable)? {
-        Forked::Child([owner, listener, log], _) => {
-            let (owner, listener) = (UnixStream::from(owner), TcpListener::from(listener));
-            std::process::exit(confined::main(Inheritance { uid, key, owner, listener, log: log.into() }))
-        }
-        Forked::Parent { pidfd, .. } => {
-            // The id is the proxy's for as long as this process is here.
-            let code = guard(proxy, address, &pidfd, socket);
-            drop(own);
-            code
-        }
+    // The command holds the proxy's end, which would keep the proxy's end from being seen; it goes here.
+    let mut process = own_command(confined::WORD)?.stdin(OwnedFd::from(inner)).spawn().map_err(unusable)?;
+    let order = Order { uid, key: key.bytes().to_vec() };
+    if handover::send(&socket, &order, &[listener.as_fd(), log.as_fd()]).is_err() {
+        return Err(ended(&mut process));
     }
+    drop((listener, log));
+    // The id is the proxy's for as long as this process is here.
+    let code = guard(proxy, address, &mut process, socket);
+    drop(own);
+    code
 }
 
 /// Where the records go: they can only be added to.
@@ -66,11 +64,11 @@ fn log(proxy: &Proxy) -> Result<OwnedFd, Failure> {
 fn guard(
     proxy: &Proxy,
     address: SocketAddr,
-    pidfd: &OwnedFd,
+    process: &mut Child,
     mut socket: UnixStream,
 ) -> Result<ExitCode, Failure> {
     if socket.read_exact(&mut [0]).is_err() {
-        return Err(ended(pidfd));
+        return Err(ended(process));
     }
     if !address.ip().is_loopback() {
         let _ = writeln!(
@@ -92,19 +90,19 @@ fn guard(
             _ = terminate.recv() => {}
             _ = interrupt.recv() => {}
             // It never says more: that is its end.
-            _ = socket.read_u8() => return Err(ended(pidfd)),
+            _ = socket.read_u8() => return Err(ended(process)),
         }
         drop(socket);
-        let _ = waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED);
+        let _ = process.wait();
         Ok(ExitCode::SUCCESS)
     })
 }
 
 /// Why the proxy has ended though nobody asked for it.
-fn ended(pidfd: &OwnedFd) -> Failure {
-    let status = waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED).ok().flatten();
+fn ended(process: &mut Child) -> Failure {
+    let status = process.wait().ok();
     let failure = Failure::new("the proxy has ended");
-    match status.as_ref().and_then(rustix::process::WaitIdStatus::exit_status) {
+    match status.and_then(|status| status.code()) {
         Some(errno) if errno != 0 => failure
             .cause(format!("it could not confine itself or listen: {}", io::Error::from_raw_os_error(errno)))
             .hint("`agentbox doctor` tells what this machine lacks"),

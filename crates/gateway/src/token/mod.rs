@@ -59,6 +59,12 @@ impl SigningKey {
         if bytes.len() < SHORTEST_KEY { Err(ShortKey(bytes.len())) } else { Ok(Self(bytes)) }
     }
 
+    /// The key itself, for the process that it is handed to.
+    #[must_use]
+    pub fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     /// A key of any length has a code, so that there always is one.
     fn code(&self, text: &str) -> Option<Hmac<Sha256>> {
         let mut code = Hmac::<Sha256>::new_from_slice(&self.0).ok()?;
