@@ -3,6 +3,7 @@
 mod clients;
 mod hostile;
 mod itself;
+mod packages;
 mod tokens;
 
 use std::path::Path;

@@ -1,9 +1,14 @@
 """What is said on each kind of port. A service has one visit from its beginning to its end."""
 
 import json
+import os
 import struct
+import sys
 
 from visits import LONGEST_BODY
+
+# The files of this network: a test lays down in `files` what is to be had below /files/.
+DIRECTORY = sys.argv[2]
 
 
 def canary(visit):
@@ -75,6 +80,8 @@ def http(visit):
             count = int(path[len("/bytes/") :])
             start_answer(visit, "application/octet-stream", count, is_last)
             visit.fill(0 if method == "HEAD" else count)
+        elif path.startswith("/files/"):
+            send_file(visit, path, method, is_last)
         else:
             said = {"host": values.get("host"), "path": path, "server": visit.server}
             said = json.dumps(said).encode() + b"\n"
@@ -82,6 +89,20 @@ def http(visit):
             visit.say(b"" if method == "HEAD" else said)
         if is_last:
             return
+
+
+def send_file(visit, path, method, is_last):
+    """A file that the test has laid down; of a directory its page."""
+    name = path.partition("?")[0]
+    name += "index.html" if name.endswith("/") else ""
+    try:
+        with open(os.path.join(DIRECTORY, name[1:]), "rb") as file:
+            body, status = file.read(), "200 OK"
+    except OSError:
+        body, status = b"", "404 Not Found"
+    kind = "text/html" if name.endswith(".html") else "application/octet-stream"
+    start_answer(visit, kind, len(body), is_last, status)
+    visit.say(b"" if method == "HEAD" else body)
 
 
 def receive_body(visit, values):
@@ -99,10 +120,10 @@ def receive_body(visit, values):
     return body
 
 
-def start_answer(visit, kind, length, is_last):
+def start_answer(visit, kind, length, is_last, status="200 OK"):
     connection = "close" if is_last else "keep-alive"
     visit.say(
-        f"HTTP/1.1 200 OK\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n"
+        f"HTTP/1.1 {status}\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n"
         f"Connection: {connection}\r\n\r\n".encode()
     )
 
