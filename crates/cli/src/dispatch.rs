@@ -7,8 +7,8 @@ use engine::{EngineError, WaitingKeeper};
 use crate::arguments::{Arguments, Subcommand};
 use crate::failure::Failure;
 use crate::{
-    audit, configuration, cp, doctor, exec, generate, network, pause, ports, processes, proxy, run, sandboxes,
-    stay, terminals, top,
+    audit, configuration, cp, doctor, exec, generate, network, pause, ports, processes, proxy, run,
+    sandboxes, stay, terminals, top,
 };
 
 /// Does what was asked. The keeper was started while the arguments were read, where one is needed.
