@@ -235,3 +235,32 @@ callers!(what_goes_in_and_out_shows_while_it_does, |caller| {
     drop(sandbox);
     assert_ne!(hold.finish().code, 0);
 });
+
+/// Sends so many bytes and reads them back: how many seconds that takes.
+const ECHO: &str = "
+import socket, sys, threading, time
+count = int(sys.argv[1])
+talk = socket.create_connection(('raw.test', 7), 5)
+talk.settimeout(60)
+start = time.monotonic()
+threading.Thread(target=talk.sendall, args=(b'x' * count,)).start()
+while count: count -= len(talk.recv(min(count, 65536)))
+print(time.monotonic() - start)
+";
+
+callers!(no_more_goes_in_a_second_than_may, |caller| {
+    let internet = Internet::new();
+    let sandbox = Box::create(&internet, caller, &["--allow", "raw.test:7", "--bandwidth", "256K"]);
+    let echo = |count: &str| -> f64 {
+        let finished = sandbox.words(&["exec", "ID", "--", "python3", "-c", ECHO, count]);
+        finished.assert_success();
+        finished.stdout().trim().parse().unwrap()
+    };
+    // Two seconds' bytes take no less, but for what is forgiven and what is on its way at the end.
+    let slow = echo("524288");
+    assert!(slow > 1.5, "{slow}");
+    sandbox.words(&["policy", "set", "ID", "--allow", "raw.test:7"]).assert_success();
+    let quick = echo("524288");
+    assert!(quick < slow / 2.0, "{quick} is not much quicker than {slow}");
+    sandbox.words(&["policy", "set", "ID", "--allow", "raw.test:7", "--bandwidth", "0"]).assert_code(125);
+});

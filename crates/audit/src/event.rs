@@ -122,7 +122,7 @@ pub enum Event {
         /// Which way out there is.
         mode: Mode,
         /// Each rule behind the word for what it does: `allow`, `deny`, `allow-private`, `service` or
-        /// `upstream-proxy`.
+        /// `upstream-proxy`, `bandwidth`.
         rules: Arguments,
     },
     /// A name was asked for inside.
@@ -192,14 +192,16 @@ impl Event {
     /// What may leave, as it is put on record.
     #[must_use]
     pub fn policy(policy: &NetworkPolicy) -> Self {
-        let NetworkPolicy { mode, allow, deny, private, services, upstream } = policy;
+        let NetworkPolicy { mode, allow, deny, private, services, upstream, bandwidth } = policy;
         let deny = deny.iter().map(|target| format!("deny {target}"));
         let allow = allow.iter().map(|rule| format!("allow {rule}"));
         let private = private.iter().map(|rule| format!("allow-private {rule}"));
         let services = services.iter().map(|service| format!("service {service}"));
         // Without the password.
         let upstream = upstream.iter().map(|proxy| format!("upstream-proxy {proxy}"));
-        let rules = Arguments::new(upstream.chain(deny).chain(allow).chain(private).chain(services));
+        let bandwidth = bandwidth.iter().map(|size| format!("bandwidth {size}"));
+        let ways = upstream.chain(bandwidth);
+        let rules = Arguments::new(ways.chain(deny).chain(allow).chain(private).chain(services));
         Self::Policy { mode: *mode, rules }
     }
 

@@ -57,7 +57,7 @@ pub(crate) fn resolve(options: NetworkOptions) -> Result<NetworkPolicy, Failure>
         (None, Mode::None) => None,
         (None, Mode::Allowlist | Mode::Full) => upstream_proxy()?.proxy(),
     };
-    Ok(NetworkPolicy { mode, allow, deny, private, services, upstream })
+    Ok(NetworkPolicy { mode, allow, deny, private, services, upstream, bandwidth: options.bandwidth })
 }
 
 /// What the options of a change mean: whoever wants nothing to leave says so.

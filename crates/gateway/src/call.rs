@@ -67,7 +67,7 @@ impl<'serving> Call<'serving> {
         let (Dialled { stream: outer, address, by }, way) =
             dialled.map_err(|refusal| refuse(gateway, wanted, refusal))?;
         let number = gateway.next_number();
-        let traffic = Arc::default();
+        let traffic = gateway.traffic();
         let opened =
             Seen::Opened { number, peer: &wanted.peer, port: wanted.port, address, traffic: &traffic };
         gateway.witness.see(&opened).map_err(|_| Refusal::Unrecorded)?;

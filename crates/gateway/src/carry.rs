@@ -4,12 +4,14 @@
 use std::io;
 use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use rustix::pipe::{PipeFlags, SpliceFlags, fcntl_setpipe_size, pipe_with, splice};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::sync::{Semaphore, SemaphorePermit};
+
+use crate::pace::Pace;
 
 /// What a pipe holds, where the kernel gives that much.
 const SIZE: usize = 256 * 1024;
@@ -23,19 +25,43 @@ const LITTLE: usize = 8192;
 /// How many pipes are kept for the next one who needs one.
 const KEPT: usize = 16;
 
-/// Bytes that have gone one way.
+/// Bytes that have gone one way, and how fast they may.
 #[derive(Debug, Default)]
-pub struct Meter(AtomicU64);
+pub struct Meter {
+    count: AtomicU64,
+    pace: Option<Arc<Pace>>,
+}
 
 impl Meter {
+    /// One whose bytes go at a pace, with all others of that pace.
+    pub(crate) fn at(pace: &Arc<Pace>) -> Self {
+        Self { count: AtomicU64::new(0), pace: Some(Arc::clone(pace)) }
+    }
+
     /// How many.
     #[must_use]
     pub fn get(&self) -> u64 {
-        self.0.load(Ordering::Relaxed)
+        self.count.load(Ordering::Relaxed)
     }
 
     pub(crate) fn add(&self, count: usize) {
-        self.0.fetch_add(count as u64, Ordering::Relaxed);
+        self.count.fetch_add(count as u64, Ordering::Relaxed);
+        if let Some(pace) = &self.pace {
+            pace.spend(count);
+        }
+    }
+
+    /// Waits until more may go.
+    pub(crate) async fn clear(&self) {
+        if let Some(pace) = self.pace.as_ref().filter(|pace| pace.is_set()) {
+            // Few ever wait, and none of the others is to hold the room for it.
+            Box::pin(pace.clear()).await;
+        }
+    }
+
+    /// How much may go at a time, and no more than this.
+    fn piece(&self, most: usize) -> usize {
+        self.pace.as_ref().map_or(most, |pace| pace.piece(most))
     }
 }
 
@@ -94,6 +120,7 @@ pub(crate) async fn carry(from: &TcpStream, to: &TcpStream, pipes: &Pipes, meter
     let mut is_much = false;
     loop {
         from.readable().await?;
+        meter.clear().await;
         if !is_much {
             match little(from, to, meter)? {
                 Little::Done => continue,
@@ -111,7 +138,7 @@ pub(crate) async fn carry(from: &TcpStream, to: &TcpStream, pipes: &Pipes, meter
             continue;
         };
         loop {
-            match from.try_io(Interest::READABLE, || push(from, &taken.pipe.write, SIZE)) {
+            match from.try_io(Interest::READABLE, || push(from, &taken.pipe.write, meter.piece(SIZE))) {
                 Ok(0) => {
                     pipes.give_back(taken);
                     return Ok(());
@@ -119,6 +146,7 @@ pub(crate) async fn carry(from: &TcpStream, to: &TcpStream, pipes: &Pipes, meter
                 Ok(count) => {
                     meter.add(count);
                     pour(&taken.pipe, to, count).await?;
+                    meter.clear().await;
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use policy::Size;
 use policy::network::NetworkPolicy;
 use rustix::net::sockopt;
 use tokio::net::{TcpListener, UdpSocket};
@@ -12,12 +13,14 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::time::Instant;
 
 use crate::accept;
-use crate::carry::Pipes;
+use crate::carry::{Meter, Pipes};
 use crate::connection;
+use crate::conversation::Traffic;
 use crate::dns;
 use crate::limits::Limits;
 use crate::names::Names;
 use crate::own::OwnAddresses;
+use crate::pace::Pace;
 use crate::resolve::Resolver;
 use crate::seen::Witness;
 use crate::weaken::Weaken;
@@ -41,6 +44,8 @@ pub struct Gateway {
     pub(crate) witness: Arc<dyn Witness>,
     pub(crate) limits: Limits,
     pub(crate) pipes: Arc<Pipes>,
+    /// Out of the sandbox, and into it.
+    paces: (Arc<Pace>, Arc<Pace>),
     pub(crate) weaken: Weaken,
     places: Arc<Semaphore>,
     numbers: AtomicU64,
@@ -50,7 +55,9 @@ impl Gateway {
     /// The gateway of a sandbox of which this may leave.
     #[must_use]
     pub fn new(policy: NetworkPolicy, limits: Limits, witness: Arc<dyn Witness>) -> Self {
+        let pace = || Arc::new(Pace::new(policy.bandwidth.map(Size::as_bytes)));
         Self {
+            paces: (pace(), pace()),
             policy: watch::Sender::new(Arc::new(policy)),
             names: Mutex::new(Names::new(Instant::now().into_std())),
             resolver: Resolver::default(),
@@ -77,6 +84,9 @@ impl Gateway {
 
     /// From now on only this may leave: what is open and no longer may be is cut.
     pub fn set_policy(&self, policy: NetworkPolicy) {
+        for pace in [&self.paces.0, &self.paces.1] {
+            pace.set(policy.bandwidth.map(Size::as_bytes));
+        }
         self.policy.send_replace(Arc::new(policy));
     }
 
@@ -98,6 +108,12 @@ impl Gateway {
 
     pub(crate) fn next_number(&self) -> u64 {
         self.numbers.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// What a new connection is counted by.
+    pub(crate) fn traffic(&self) -> Arc<Traffic> {
+        let (sent, received) = &self.paces;
+        Arc::new(Traffic { sent: Meter::at(sent), received: Meter::at(received) })
     }
 
     /// A place for one more connection, while there is one.

@@ -20,6 +20,7 @@ mod limits;
 mod listen;
 mod names;
 mod own;
+mod pace;
 mod proxy;
 mod resolve;
 mod seen;

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use policy::Size;
 use policy::network::{HostRule, Preset, ProxyChoice, Rule, Service, Target};
 
 /// What may leave a sandbox.
@@ -35,6 +36,9 @@ pub(crate) struct NetworkOptions {
     /// [default: what `agentbox config show` says]
     #[arg(long, value_name = "URL", help_heading = "Network")]
     pub(crate) upstream_proxy: Option<ProxyChoice>,
+    /// The most that goes out in a second, and comes in, over all connections together, such as 1M [default: no limit]
+    #[arg(long, value_name = "SIZE", help_heading = "Network")]
+    pub(crate) bandwidth: Option<Size>,
     /// Let every public address be reached; this machine and private networks stay closed
     #[arg(long, conflicts_with = "network", help_heading = "Network")]
     pub(crate) full_network: bool,

@@ -31,13 +31,14 @@ fn show(show: &ShowPolicy) -> Result<ExitCode, Failure> {
     if show.json {
         return print(&json_line(&shown(&policy)));
     }
-    let NetworkPolicy { mode, allow, deny, private, services, upstream } = &policy;
+    let NetworkPolicy { mode, allow, deny, private, services, upstream, bandwidth } = &policy;
     let mut text = format!("network        {}\n", mode.name());
     deny.iter().for_each(|target| text.push_str(&format!("deny           {target}\n")));
     allow.iter().for_each(|rule| text.push_str(&format!("allow          {rule}\n")));
     private.iter().for_each(|rule| text.push_str(&format!("allow-private  {rule}\n")));
     services.iter().for_each(|service| text.push_str(&format!("service        {service}\n")));
     upstream.iter().for_each(|proxy| text.push_str(&format!("upstream-proxy {proxy}\n")));
+    bandwidth.iter().for_each(|size| text.push_str(&format!("bandwidth {size}\n")));
     print(&escape_lines(&text))
 }
 

@@ -62,6 +62,7 @@ async fn carry(from: End<'_>, to: End<'_>, most: u64) -> Result<u64, Fault> {
                 Some(count) => {
                     to.write_all(&buffer[..count]).await?;
                     left -= count as u64;
+                    from.clear().await;
                 }
             }
         }

@@ -108,7 +108,17 @@ impl End<'_> {
     /// Waits until there is something to take, which is not certain to be there then.
     pub(super) async fn readable(&self) -> Result<(), Fault> {
         consume_budget().await;
-        self.stream.readable().await.map_err(|_| self.gone())
+        self.stream.readable().await.map_err(|_| self.gone())?;
+        self.clear().await;
+        Ok(())
+    }
+
+    /// Waits until more may be taken.
+    pub(super) async fn clear(&self) {
+        match self.party {
+            Party::Client => self.traffic.sent.clear().await,
+            Party::Server => self.traffic.received.clear().await,
+        }
     }
 
     /// Takes what is there: how many bytes, where there is anything. None of them means the end.

@@ -102,7 +102,7 @@ impl Grant {
     #[must_use]
     pub fn policy(&self) -> NetworkPolicy {
         let (allow, deny, private) = (self.allow.clone(), self.deny.clone(), self.private.clone());
-        NetworkPolicy { mode: Mode::Allowlist, allow, deny, private, services: Vec::new(), upstream: None }
+        NetworkPolicy { mode: Mode::Allowlist, allow, deny, private, ..NetworkPolicy::default() }
     }
 }
 

@@ -6,6 +6,8 @@ use std::num::NonZeroU16;
 
 use serde::{Deserialize, Serialize};
 
+use crate::Size;
+
 use super::{
     HOST_ALIAS, HostName, HostRule, HttpPath, Method, Place, Refusal, Rule, Service, Target, UpstreamProxy,
     carried,
@@ -57,6 +59,9 @@ pub struct NetworkPolicy {
     /// The owner's own proxy, through which all that is allowed goes but for services.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub upstream: Option<UpstreamProxy>,
+    /// The most bytes a second that go each way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bandwidth: Option<Size>,
 }
 
 /// What somebody inside wants.

@@ -239,6 +239,7 @@ prop_compose! {
             private: private.iter().map(|name| name.to_string().parse().unwrap()).collect(),
             services: service.then(|| "a=127.0.0.1:80".parse().unwrap()).into_iter().collect(),
             upstream: None,
+            bandwidth: None,
         }
     }
 }
