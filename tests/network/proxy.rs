@@ -5,6 +5,7 @@ mod hostile;
 mod itself;
 mod packages;
 mod tokens;
+mod upstream;
 
 use std::path::Path;
 
@@ -34,7 +35,12 @@ impl<'test> Proxy<'test> {
     #[track_caller]
     fn start_as_is(internet: &'test Internet, agentbox: Agentbox) -> Self {
         let agentbox = agentbox.behind(internet.prefix());
-        let running = agentbox.clone().start_words(&["proxy"]);
+        Self::start_with(internet, agentbox, &[])
+    }
+
+    #[track_caller]
+    fn start_with(internet: &'test Internet, agentbox: Agentbox, options: &[&str]) -> Self {
+        let running = agentbox.clone().start_words(&[&["proxy"], options].concat());
         running.wait_for(&format!("{PLACE}\n"));
         Self { internet, agentbox, running }
     }

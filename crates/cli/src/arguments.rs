@@ -78,7 +78,7 @@ pub(crate) enum Subcommand {
     Port(Port),
     Net(Net),
     Policy(Policy),
-    Proxy(Proxy),
+    Proxy(Box<Proxy>),
     Rm(Rm),
     Audit(Audit),
     Gc(Gc),

@@ -37,7 +37,7 @@ pub(crate) fn dispatch(
         Subcommand::Port(port) => ports::port(&port),
         Subcommand::Net(net) => network::net(&net),
         Subcommand::Policy(policy) => network::policy(policy),
-        Subcommand::Proxy(arguments) => proxy::proxy(arguments),
+        Subcommand::Proxy(arguments) => proxy::proxy(*arguments),
         Subcommand::Cp(cp) => cp::cp(&cp),
         Subcommand::Audit(arguments) => audit::audit(&arguments),
         Subcommand::Gc(gc) => audit::gc(&gc),

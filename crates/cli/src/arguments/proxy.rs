@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::Args;
-use policy::network::{HostName, HostRule, Preset, Rule, Target};
+use policy::network::{HostName, HostRule, Preset, ProxyChoice, Rule, Target};
 use policy::{SandboxName, Timeout};
 
 use super::network::preset;
@@ -48,6 +48,10 @@ pub(crate) struct Proxy {
     /// Where to listen
     #[arg(long, value_name = "ADDR:PORT", default_value = USUAL)]
     pub(crate) listen: SocketAddr,
+    /// Send what is allowed through your own HTTP proxy: http://[USER:PASSWORD@]HOST:PORT, or none
+    /// [default: what `agentbox config show` says]
+    #[arg(long, value_name = "URL")]
+    pub(crate) upstream_proxy: Option<ProxyChoice>,
     /// A file to add the records to, instead of stderr
     #[arg(long, value_name = "FILE")]
     pub(crate) log: Option<PathBuf>,

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use gateway::token::SigningKey;
 use gateway::{Limits, Proxy, raise_descriptors};
 use jail::ConfineError;
+use policy::network::UpstreamProxy;
 use rustix::io::Errno;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
@@ -28,11 +29,14 @@ pub(super) struct Order {
     /// Whom it is to become, where it is root's.
     pub(super) uid: Option<u32>,
     pub(super) key: Vec<u8>,
+    /// The owner's own proxy.
+    pub(super) upstream: Option<UpstreamProxy>,
 }
 
 /// All that the proxy has.
 struct Inheritance {
     key: SigningKey,
+    upstream: Option<UpstreamProxy>,
     /// The owner's side: it ends when that is gone.
     owner: UnixStream,
     listener: TcpListener,
@@ -60,7 +64,7 @@ pub(crate) fn main() -> ExitCode {
 
 fn begin() -> io::Result<()> {
     let owner = UnixStream::from(rustix::io::dup(rustix::stdio::stdin())?);
-    let (Order { uid, key }, descriptors) = handover::receive(&owner).map_err(io::Error::other)?;
+    let (Order { uid, key, upstream }, descriptors) = handover::receive(&owner).map_err(io::Error::other)?;
     let [listener, log]: [OwnedFd; 2] = descriptors.try_into().map_err(|_| io::ErrorKind::InvalidData)?;
     let key = SigningKey::new(key).map_err(io::Error::other)?;
     raise_descriptors();
@@ -68,15 +72,15 @@ fn begin() -> io::Result<()> {
         ConfineError::Step { source, .. } => source,
         ConfineError::Landlock(error) => io::Error::other(error),
     })?;
-    live(Inheritance { key, owner, listener: listener.into(), log: log.into() })
+    live(Inheritance { key, upstream, owner, listener: listener.into(), log: log.into() })
 }
 
-fn live(Inheritance { key, owner, listener, log }: Inheritance) -> io::Result<()> {
+fn live(Inheritance { key, upstream, owner, listener, log }: Inheritance) -> io::Result<()> {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build()?;
     runtime.block_on(async {
         owner.set_nonblocking(true)?;
         let mut owner = tokio::net::UnixStream::from_std(owner)?;
-        let proxy = Arc::new(Proxy::new(key, Limits::of_this_process(), Arc::new(Log::new(log))));
+        let proxy = Arc::new(Proxy::new(key, upstream, Limits::of_this_process(), Arc::new(Log::new(log))));
         owner.write_u8(0).await?;
         tokio::select! {
             served = proxy.serve(listener) => served,

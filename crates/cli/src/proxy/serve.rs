@@ -15,6 +15,7 @@ use tokio::io::AsyncReadExt as _;
 use tokio::signal::unix::{SignalKind, signal};
 
 use crate::arguments::Proxy;
+use crate::configuration::upstream_proxy;
 use crate::failure::Failure;
 use crate::output::{json_line, print};
 use crate::stay::in_runtime;
@@ -24,6 +25,11 @@ use super::key;
 
 pub(super) fn serve(proxy: &Proxy) -> Result<ExitCode, Failure> {
     let key = key()?;
+    let upstream = match &proxy.upstream_proxy {
+        Some(choice) => choice.clone(),
+        None => upstream_proxy()?,
+    };
+    let upstream = upstream.proxy();
     let listener = TcpListener::bind(proxy.listen).map_err(|error| {
         Failure::new(format!("cannot listen on {}", proxy.listen))
             .cause(error)
@@ -38,7 +44,7 @@ pub(super) fn serve(proxy: &Proxy) -> Result<ExitCode, Failure> {
     let (socket, inner) = UnixStream::pair().map_err(unusable)?;
     // The command holds the proxy's end, which would keep the proxy's end from being seen; it goes here.
     let mut process = own_command(confined::WORD)?.stdin(OwnedFd::from(inner)).spawn().map_err(unusable)?;
-    let order = Order { uid, key: key.bytes().to_vec() };
+    let order = Order { uid, key: key.bytes().to_vec(), upstream };
     if handover::send(&socket, &order, &[listener.as_fd(), log.as_fd()]).is_err() {
         return Err(ended(&mut process));
     }

@@ -128,7 +128,9 @@ const fn status(refusal: Refusal) -> Status {
         }
         Refusal::MalformedRequest | Refusal::NotForProxy | Refusal::NeedsTunnel => Status::BadRequest,
         Refusal::Stalled => Status::Timeout,
-        Refusal::NoSuchHost | Refusal::NotResolved | Refusal::Unreachable => Status::BadGateway,
+        Refusal::NoSuchHost | Refusal::NotResolved | Refusal::Unreachable | Refusal::RefusedUpstream => {
+            Status::BadGateway
+        }
         _ => Status::Forbidden,
     }
 }

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use policy::network::Refusal;
+use policy::network::{NetworkPolicy, Refusal, UpstreamProxy};
 use sha2::{Digest as _, Sha256};
 
 use crate::carry::Pipes;
@@ -51,15 +51,24 @@ impl Holder {
 }
 
 /// All who are known.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Holders {
     known: HashMap<Fingerprint, Arc<Holder>>,
+    /// What each of them may use.
+    limits: Limits,
+    /// The way that all of them go.
+    upstream: Option<UpstreamProxy>,
     pipes: Arc<Pipes>,
 }
 
 impl Holders {
+    pub(super) fn new(limits: Limits, upstream: Option<UpstreamProxy>) -> Self {
+        let limits = Limits { connections: (limits.connections / SHARE).max(1), ..limits };
+        Self { known: HashMap::new(), limits, upstream, pipes: Arc::default() }
+    }
+
     /// The holder of a token that has been verified.
-    pub(super) fn of(&mut self, token: &str, grant: &Grant, limits: Limits, book: &dyn Book) -> Arc<Holder> {
+    pub(super) fn of(&mut self, token: &str, grant: &Grant, book: &dyn Book) -> Arc<Holder> {
         let token: Fingerprint = Sha256::digest(token.as_bytes()).into();
         if let Some(holder) = self.known.get(&token) {
             return Arc::clone(holder);
@@ -67,8 +76,8 @@ impl Holders {
         if self.known.len() >= MOST {
             self.make_room();
         }
-        let limits = Limits { connections: (limits.connections / SHARE).max(1), ..limits };
-        let gateway = Gateway::new(grant.policy(), limits, book.witness(&grant.holder));
+        let policy = NetworkPolicy { upstream: self.upstream.clone(), ..grant.policy() };
+        let gateway = Gateway::new(policy, self.limits, book.witness(&grant.holder));
         let gateway = gateway.sharing(Arc::clone(&self.pipes));
         let holder = Arc::new(Holder { gateway, token, expires: grant.expires });
         self.known.insert(token, Arc::clone(&holder));

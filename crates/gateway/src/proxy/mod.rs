@@ -13,7 +13,7 @@ use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use policy::SandboxName;
-use policy::network::Refusal;
+use policy::network::{Refusal, UpstreamProxy};
 use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 
@@ -45,11 +45,17 @@ pub struct Proxy {
 }
 
 impl Proxy {
-    /// A proxy for those who have tokens signed with this key.
+    /// A proxy for those who have tokens signed with this key. What is allowed goes through the owner's own proxy, where
+    /// there is one.
     #[must_use]
-    pub fn new(key: SigningKey, limits: Limits, book: Arc<dyn Book>) -> Self {
+    pub fn new(
+        key: SigningKey,
+        upstream: Option<UpstreamProxy>,
+        limits: Limits,
+        book: Arc<dyn Book>,
+    ) -> Self {
         let places = Arc::new(Semaphore::new(limits.connections));
-        Self { key, limits, book, holders: Mutex::default(), places }
+        Self { key, limits, book, holders: Mutex::new(Holders::new(limits, upstream)), places }
     }
 
     /// Serves whoever comes, until it is dropped; so are the connections then.
@@ -76,7 +82,7 @@ impl Proxy {
         let grant = Grant::verify(&token, &self.key, now())?;
         // A holder is there whole or not at all, so poison is ignored.
         let mut holders = self.holders.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(holders.of(&token, &grant, self.limits, &*self.book))
+        Ok(holders.of(&token, &grant, &*self.book))
     }
 }
 

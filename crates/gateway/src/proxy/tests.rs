@@ -69,7 +69,7 @@ fn serve(limits: Limits) -> Served {
     let address = listener.local_addr().unwrap();
     let notes = Notes::default();
     let heard = Arc::clone(&notes.0);
-    let proxy = Arc::new(Proxy::new(key(1), limits, Arc::new(notes)));
+    let proxy = Arc::new(Proxy::new(key(1), None, limits, Arc::new(notes)));
     tokio::spawn(async move { proxy.serve(listener).await });
     Served { address, notes: heard }
 }
@@ -203,10 +203,10 @@ async fn there_is_room_for_so_many_and_then_there_is_again() {
 #[test]
 fn holders_are_kept_and_forgotten() {
     let notes = Notes::default();
-    let mut holders = Holders::default();
+    let mut holders = Holders::new(Limits::default(), None);
     let mut of = |number: u64| {
         let grant = grant(u64::MAX - number);
-        holders.of(&grant.sign(&key(1)).unwrap(), &grant, Limits::default(), &notes)
+        holders.of(&grant.sign(&key(1)).unwrap(), &grant, &notes)
     };
     let first = of(0);
     assert!(Arc::ptr_eq(&first, &of(0)));
