@@ -11,6 +11,7 @@ mod addresses;
 mod clients;
 mod configured;
 mod fixture;
+mod git;
 mod inside;
 mod names;
 mod policies;

@@ -32,7 +32,7 @@ pub use control::{Check, breach, breach_all, holds, stands};
 pub use dice::Dice;
 pub use finished::Finished;
 pub use host::{HostProcess, host_processes};
-pub use internet::{Connection, Datagram, Internet, Packets, Question, Request, Seen};
+pub use internet::{Connection, Datagram, Internet, Packets, Question, Repository, Request, Seen};
 pub use leaks::{LeakCount, cgroups, leaks};
 pub use pty::Pty;
 pub use running::{Processes, Running};

@@ -22,7 +22,7 @@ basicConstraints = CA:false
 subjectKeyIdentifier = hash
 authorityKeyIdentifier = keyid
 extendedKeyUsage = serverAuth
-subjectAltName = DNS:allowed.test, DNS:*.wild.test, DNS:other.test
+subjectAltName = DNS:allowed.test, DNS:*.wild.test, DNS:other.test, DNS:git.test
 ";
 
 /// Makes all of them in a directory: `ca.pem`, `site.pem`, `site.key`.

@@ -6,6 +6,7 @@
 //! leaves nothing: the processes that hold the namespaces end when the test does, however that ends.
 
 mod certificates;
+mod repository;
 mod seen;
 mod wires;
 mod world;
@@ -21,6 +22,7 @@ use std::sync::{Mutex, PoisonError};
 use serde_json::Value;
 use tempfile::TempDir;
 
+pub use self::repository::Repository;
 pub use self::seen::{Connection, Datagram, Packets, Question, Request, Seen};
 use self::world::World;
 use crate::{Agentbox, Caller, Finished};
@@ -104,6 +106,12 @@ impl Internet {
     #[must_use]
     pub fn ca(&self) -> PathBuf {
         certificates::authority(self.directory.path())
+    }
+
+    /// A repository out there, of which there is one.
+    #[must_use]
+    pub fn repository(&self) -> Repository {
+        Repository::make(self.directory.path())
     }
 
     /// The process that holds the host's namespaces.

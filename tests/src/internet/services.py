@@ -65,14 +65,8 @@ def bulk(visit):
 
 def http(visit):
     """Requests, one after another: says where it is and what it was asked for."""
-    while head := visit.until(b"\r\n\r\n"):
-        line, *fields = head[:-4].decode("latin-1").split("\r\n")
-        headers = [[name.strip(), value.strip()] for name, _, value in (it.partition(":") for it in fields)]
-        values = {name.lower(): value for name, value in headers}
-        visit.note("request", line=line, host=values.get("host"), headers=headers)
-        method, path, version = (line.split(" ") + ["", ""])[:3]
-        body = receive_body(visit, values)
-        is_last = values.get("connection", "").lower() == "close" or version != "HTTP/1.1"
+    while request := take_request(visit):
+        method, path, values, body, is_last = request
         if method == "POST":
             start_answer(visit, values.get("content-type", "application/octet-stream"), len(body), is_last)
             visit.say(body)
@@ -105,6 +99,19 @@ def send_file(visit, path, method, is_last):
     visit.say(b"" if method == "HEAD" else body)
 
 
+def take_request(visit):
+    """The next request, written down: its method, path, headers in small letters, body, and whether it is the last."""
+    if not (head := visit.until(b"\r\n\r\n")):
+        return None
+    line, *fields = head[:-4].decode("latin-1").split("\r\n")
+    headers = [[name.strip(), value.strip()] for name, _, value in (it.partition(":") for it in fields)]
+    values = {name.lower(): value for name, value in headers}
+    visit.note("request", line=line, host=values.get("host"), headers=headers)
+    method, path, version = (line.split(" ") + ["", ""])[:3]
+    is_last = values.get("connection", "").lower() == "close" or version != "HTTP/1.1"
+    return method, path, values, receive_body(visit, values), is_last
+
+
 def receive_body(visit, values):
     if values.get("expect", "").lower() == "100-continue":
         visit.say(b"HTTP/1.1 100 Continue\r\n\r\n")
@@ -128,7 +135,7 @@ def start_answer(visit, kind, length, is_last, status="200 OK"):
     )
 
 
-def tls(certificate, key):
+def tls(certificate, key, requests=http):
     """Requests behind a greeting by TLS."""
     # Only one side of the world needs it, and it takes a while to load.
     import ssl
@@ -144,6 +151,6 @@ def tls(certificate, key):
         except OSError as error:
             return visit.note("handshake", ok=False, why=str(error))
         visit.note("handshake", ok=True, why="")
-        http(visit)
+        requests(visit)
 
     return service

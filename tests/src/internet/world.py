@@ -8,6 +8,7 @@ import signal
 import sys
 import threading
 
+import repository
 import services
 from names import Names
 from records import Records
@@ -22,6 +23,7 @@ SITES = ["203.0.113.10", "198.51.100.10", "2001:db8:0:2::10"]
 PRIVATE_SITES = ["10.7.0.9", "169.254.169.254", "100.64.0.9"]
 RESOLVERS = ["192.0.2.53", "198.51.100.53", "2001:db8:0:2::53"]
 RAW = "203.0.113.20"
+GIT = "203.0.113.30"
 RAW_PORTS = {
     7: services.echo,
     22: services.ssh,
@@ -48,6 +50,8 @@ def internet(side, directory):
     tls = services.tls(f"{directory}/site.pem", f"{directory}/site.key")
     for address in SITES:
         side.tcp(address, 443, tls)
+    side.tcp(GIT, 443, services.tls(f"{directory}/site.pem", f"{directory}/site.key", repository.http(directory)))
+    side.tcp(GIT, 22, repository.ssh(directory))
     for port, service in RAW_PORTS.items():
         side.tcp(RAW, port, service)
     for address, port in DATAGRAMS:
