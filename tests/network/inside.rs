@@ -6,8 +6,9 @@ use std::io::Write as _;
 use harness::{Agentbox, Caller, Finished};
 use serde_json::Value;
 
-/// Tries what it is given, each as words: `tcp HOST PORT TEXT`, `udp HOST PORT TEXT` or `name NAME`. Prints JSON: what came
-/// of each, and how many seconds it took. Connections are made by address family, as programs do that know of no proxy.
+/// Tries what it is given, each as words: `tcp HOST PORT TEXT`, `udp HOST PORT TEXT`, `sctp HOST PORT`, `icmp HOST`,
+/// `raw HOST PROTOCOL`, `unix NAME` for an abstract socket, or `name NAME`. Prints JSON: what came of each, and how many
+/// seconds it took. Connections are made by address family, as programs do that know of no proxy.
 const TRY: &str = r#"
 import json, socket, sys, time
 
@@ -25,6 +26,30 @@ def udp(host, port, text):
     talk.sendto(text.encode(), (host, int(port)))
     return 'answered ' + talk.recv(65536).decode(errors='replace')
 
+def sctp(host, port):
+    with socket.socket(socket.AF_INET6 if ':' in host else socket.AF_INET, socket.SOCK_STREAM, 132) as talk:
+        talk.settimeout(3)
+        talk.connect((host, int(port)))
+        return 'answered'
+
+def icmp(host):
+    is_new = ':' in host
+    family, protocol = (socket.AF_INET6, 58) if is_new else (socket.AF_INET, 1)
+    talk = socket.socket(family, socket.SOCK_DGRAM, protocol)
+    talk.settimeout(3)
+    talk.sendto(bytes([128 if is_new else 8, 0, 0, 0, 0, 7, 0, 1]) + b'secret', (host, 0))
+    return 'answered ' + repr(talk.recv(65536))
+
+def raw(host, protocol):
+    talk = socket.socket(socket.AF_INET, socket.SOCK_RAW, int(protocol))
+    talk.sendto(b'secret', (host, 0))
+    return 'answered'
+
+def unix(name):
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as talk:
+        talk.connect('\0' + name)
+        return 'answered'
+
 def name(name):
     return 'found ' + ' '.join(sorted({found[4][0] for found in socket.getaddrinfo(name, 80)}))
 
@@ -33,7 +58,7 @@ for words in sys.argv[1:]:
     kind, *rest = words.split(' ', 3)
     start = time.monotonic()
     try:
-        result = {'tcp': tcp, 'udp': udp, 'name': name}[kind](*rest)
+        result = globals()[kind](*rest)
     except OSError as error:
         result = 'failed ' + (type(error).__name__ if error.errno is None else str(error))
     results[words] = [result, time.monotonic() - start]

@@ -19,6 +19,14 @@ fn nothing_leaves(internet: &Internet, agentbox: Agentbox) -> Result<(), String>
             "udp 203.0.113.20 5353 names",
             "udp 2001:db8:0:2::10 443 quic",
             "udp 255.255.255.255 67 x",
+            "icmp 203.0.113.20",
+            "icmp 2001:db8:0:2::10",
+            "sctp 203.0.113.20 7",
+            "sctp 2001:db8:0:2::10 7",
+            // By hand: pings, SCTP, and what no program uses.
+            "raw 203.0.113.20 1",
+            "raw 203.0.113.20 132",
+            "raw 203.0.113.20 253",
         ],
     );
     let seen = internet.seen();
@@ -92,7 +100,7 @@ while True:
 ";
     let run = internet.agentbox(caller).options(["--allow", "raw.test:7"]).start(["python3", "-c", script]);
     run.wait_for("one");
-    let supervisor = run.processes().supervisor;
+    let harness::Processes { supervisor, command, .. } = run.processes();
     rustix::process::kill_process(
         rustix::process::Pid::from_raw(supervisor).unwrap(),
         rustix::process::Signal::KILL,
@@ -101,6 +109,11 @@ while True:
     assert_eq!(run.finish().code, 125);
     let connections = internet.seen().connections().to_vec();
     assert!(connections.iter().all(|connection| connection.total.is_some()), "{connections:?}");
+    // Whoever talked is gone, and no packet comes from there any more.
+    assert!(!std::path::Path::new(&format!("/proc/{command}")).exists());
+    let before = internet.seen();
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    assert_eq!(internet.seen().packets(), before.packets());
 });
 
 // Whoever begins and does not go on, or never ends, takes no memory of the gateway's.
