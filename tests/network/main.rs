@@ -14,6 +14,7 @@ mod fixture;
 mod git;
 mod inside;
 mod names;
+mod neighbours;
 mod policies;
 mod proxy;
 mod questions;
