@@ -19,6 +19,7 @@ mod policies;
 mod proxy;
 mod questions;
 mod remains;
+mod requests;
 mod resolvers;
 mod services;
 mod speech;

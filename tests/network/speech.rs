@@ -97,7 +97,8 @@ for words in sys.argv[1:]:
     except OSError as error: print(type(error).__name__, repr(got.decode('latin-1')) if 'got' in dir() else '')
 "#;
 
-fn talk(agentbox: Agentbox, words: &[&str]) -> Vec<String> {
+/// Tells what came back of each.
+pub(crate) fn talk(agentbox: Agentbox, words: &[&str]) -> Vec<String> {
     let argv = ["python3", "-c", TALK].into_iter().chain(words.iter().copied());
     let finished = agentbox.run(argv);
     finished.assert_success();
