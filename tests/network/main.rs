@@ -13,6 +13,7 @@ mod configured;
 mod fixture;
 mod git;
 mod inside;
+mod lists;
 mod names;
 mod neighbours;
 mod policies;
