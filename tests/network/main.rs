@@ -14,6 +14,7 @@ mod fixture;
 mod git;
 mod inside;
 mod lists;
+mod malformed;
 mod names;
 mod neighbours;
 mod policies;

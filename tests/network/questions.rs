@@ -95,7 +95,12 @@ fn no_label_leaves(internet: &Internet, agentbox: Agentbox) -> Result<(), String
         "tcp 198.51.100.10 443 x",
         "udp 192.0.2.53 853 x",
     ];
-    let outcome = attempt(agentbox, &attempts);
+    let outcome = attempt(agentbox.clone(), &attempts);
+    // Whichever resolver is asked, and by UDP as by TCP.
+    let servers = ["10.200.200.1", "192.0.2.53", "2001:db8:0:2::53"];
+    let questions = servers
+        .map(|server| ["udp", "tcp"].map(|over| format!("{over} {server} the-secret-is-42.other.test 16")));
+    ask(agentbox, &questions.as_flattened().iter().map(String::as_str).collect::<Vec<_>>());
     let seen = internet.seen();
     if let [question, ..] = seen.questions() {
         return Err(format!("a resolver was asked for {}", question.name));
@@ -124,9 +129,19 @@ callers!(names_below_an_allowed_one_come_slowly, |caller| {
         (0..200).map(|number| format!("udp 10.200.200.1 n{number}.wild.test 1")).collect();
     let questions: Vec<&str> = questions.iter().map(String::as_str).collect();
     let allow = ["--allow", "*.wild.test", "--allow", "allowed.test"];
-    let answers = ask(internet.agentbox(caller).options(allow), &questions);
+    let argv = ["python3", "-c", ASK].into_iter().chain(questions.iter().copied());
+    let finished =
+        internet.agentbox(caller).options(allow).run(argv.chain(["udp 10.200.200.1 allowed.test 1"]));
+    let said = finished.assert_success().stdout();
+    let mut answers: Vec<&str> = said.lines().collect();
+    // What a rule names has its address all the same.
+    assert!(answers.pop().unwrap().starts_with("0 198.18."), "{said}");
+    let blocked = |line: &&str| line.starts_with("blocked: n") && line.contains("too many new names");
+    assert!(finished.stderr().lines().any(|line| blocked(&line)), "{}", finished.stderr());
     let found = answers.iter().filter(|answer| answer.starts_with("0 198.18.")).count();
-    let later = answers.iter().filter(|answer| *answer == "2").count();
+    let later = answers.iter().filter(|answer| **answer == "2").count();
     assert_eq!(found + later, 200, "{answers:?}");
     assert!((128..150).contains(&found), "{found} of 200");
+    // Nothing of it has left: a name is asked for by us when somebody connects to it.
+    assert!(internet.seen().is_nothing(), "{:?}", internet.seen());
 });
