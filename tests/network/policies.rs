@@ -70,6 +70,12 @@ callers!(a_tighter_policy_cuts_what_is_open_and_another_does_not, |caller| {
     let explained = sandbox.json(&["policy", "explain", "ID", "allowed.test", "--json"]);
     assert_eq!(explained["allowed"], true);
     assert_eq!(explained["rule"], "--allow allowed.test");
+    // Nor is anything opened that was not named.
+    for other in ["other.test", "raw.test:22", "203.0.113.10:80"] {
+        sandbox.words(&["policy", "explain", "ID", other]).assert_code(1);
+    }
+    let lookup = "import socket; socket.gethostbyname('other.test')";
+    assert_ne!(sandbox.words(&["exec", "ID", "--", "python3", "-c", lookup]).code, 0);
 
     sandbox.words(&["policy", "set", "ID", "--allow", "allowed.test"]).assert_success();
     hold.wait_for("cut");
