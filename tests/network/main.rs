@@ -11,6 +11,7 @@ mod addresses;
 mod clients;
 mod configured;
 mod fixture;
+mod flood;
 mod git;
 mod inside;
 mod lists;
