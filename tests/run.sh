@@ -38,7 +38,8 @@ fuzz/run.sh --anew "$moment" || [ $? = 77 ]
 
 say "end to end"
 # A job in the background ignores Ctrl-C, and what it starts inherits that; tests press it.
-env --default-signal=INT,QUIT cargo test --locked -p agentbox-tests
+# Most of what they do is to wait.
+RUST_TEST_THREADS="${RUST_TEST_THREADS:-6}" env --default-signal=INT,QUIT cargo test --locked -p agentbox-tests
 
 say "in virtual machines: pure cgroup v2, and a systemd user session"
 if command -v qemu-system-x86_64 >/dev/null && ls /boot/vmlinuz-*-cloud-* >/dev/null 2>&1; then

@@ -6,11 +6,13 @@ use std::io::Write as _;
 use harness::{Agentbox, Caller, Finished};
 use serde_json::Value;
 
-/// Tries what it is given, each as words: `tcp HOST PORT TEXT`, `udp HOST PORT TEXT`, `sctp HOST PORT`, `icmp HOST`,
-/// `raw HOST PROTOCOL`, `unix NAME` for an abstract socket, or `name NAME`. Prints JSON: what came of each, and how many
-/// seconds it took. Connections are made by address family, as programs do that know of no proxy.
+/// Tries what it is given, each as words: `tcp HOST PORT TEXT`, `twice HOST PORT TEXT` for one connection after the other,
+/// `udp HOST PORT TEXT`, `sctp HOST PORT`, `icmp HOST`, `raw HOST PROTOCOL`, `unix NAME` for an abstract socket, or `name
+/// NAME`. Several are tried at once, as most of them wait. Prints JSON: what came of each, and how many seconds it took.
+/// Connections are made by address family, as programs do that know of no proxy.
 const TRY: &str = r#"
 import json, socket, sys, time
+from concurrent.futures import ThreadPoolExecutor
 
 def tcp(host, port, text):
     with socket.create_connection((host, int(port)), 3) as talk:
@@ -18,6 +20,10 @@ def tcp(host, port, text):
         talk.sendall(text.encode())
         got = talk.recv(65536)
         return 'answered ' + got.decode(errors='replace') if got else 'closed'
+
+def twice(host, port, text):
+    tcp(host, port, text)
+    return tcp(host, port, text)
 
 def udp(host, port, text):
     family = socket.AF_INET6 if ':' in host else socket.AF_INET
@@ -53,16 +59,17 @@ def unix(name):
 def name(name):
     return 'found ' + ' '.join(sorted({found[4][0] for found in socket.getaddrinfo(name, 80)}))
 
-results = {}
-for words in sys.argv[1:]:
+def attempt(words):
     kind, *rest = words.split(' ', 3)
     start = time.monotonic()
     try:
         result = globals()[kind](*rest)
     except OSError as error:
         result = 'failed ' + (type(error).__name__ if error.errno is None else str(error))
-    results[words] = [result, time.monotonic() - start]
-print(json.dumps(results))
+    return result, time.monotonic() - start
+
+with ThreadPoolExecutor(8) as several:
+    print(json.dumps(dict(zip(sys.argv[1:], several.map(attempt, sys.argv[1:])))))
 "#;
 
 /// What came of an attempt.

@@ -82,19 +82,23 @@ callers!(a_greeting_in_pieces_is_read_whole, |caller| {
 });
 
 /// Speaks to the host's port and prints all that comes back, a connection a word: HOST, PORT, and what is said, with `|` for
-/// a pause.
+/// a pause. Several speak at once: most of them wait.
 pub(crate) const TALK: &str = r#"
 import socket, sys, time
-for words in sys.argv[1:]:
+from concurrent.futures import ThreadPoolExecutor
+
+def talk(words):
     host, port, text = words.split(' ', 2)
+    got = b''
     try:
         talk = socket.create_connection((host, int(port)), 3); talk.settimeout(3)
         for part in text.encode('latin-1').decode('unicode_escape').encode('latin-1').split(b'|'):
             talk.sendall(part); time.sleep(0.1)
-        got = b''
         while more := talk.recv(65536): got += more
-        print(repr(got.decode('latin-1')))
-    except OSError as error: print(type(error).__name__, repr(got.decode('latin-1')) if 'got' in dir() else '')
+        return repr(got.decode('latin-1'))
+    except OSError as error: return type(error).__name__ + ' ' + repr(got.decode('latin-1'))
+
+with ThreadPoolExecutor(8) as several: print(*several.map(talk, sys.argv[1:]), sep='\n')
 "#;
 
 /// Tells what came back of each.
