@@ -22,24 +22,6 @@ fn with(agentbox: Agentbox, place: &TempDir) -> Agentbox {
     agentbox.env("XDG_CONFIG_HOME", place.path().to_str().unwrap())
 }
 
-callers!(lists_that_stand_hold_where_there_is_an_allowlist, |caller| {
-    let internet = Internet::new();
-    let place = configured(caller, "allowlist.d/own.txt", "# ours\nallowed.test  # the web\n\n");
-    fs::write(place.path().join("agentbox/allowlist.d/not-a-list"), "other.test\n").unwrap();
-    let web = format!("tcp allowed.test 80 {}", get("allowed.test"));
-    let reached = |options: &[&str]| {
-        let agentbox = with(internet.agentbox(caller), &place).options(options.iter().copied());
-        let attempts = attempt(agentbox, &[&web, "name other.test"]);
-        let is_answered = attempts.of(&web).starts_with("answered HTTP/1.1 200");
-        assert_eq!(attempts.successes().len(), usize::from(is_answered), "{:?}", attempts.successes());
-        is_answered
-    };
-    assert!(reached(&["--network", "allowlist"]));
-    assert!(reached(&["--allow", "raw.test:22"]));
-    assert!(!reached(&["--network", "allowlist", "--deny", "allowed.test"]));
-    assert!(!reached(&[]));
-});
-
 callers!(a_list_that_cannot_be_read_stops_the_start, |caller| {
     let internet = Internet::new();
     for (file, text, line) in [

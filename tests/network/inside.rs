@@ -29,7 +29,9 @@ def udp(host, port, text):
     family = socket.AF_INET6 if ':' in host else socket.AF_INET
     talk = socket.socket(family, socket.SOCK_DGRAM)
     talk.settimeout(3)
-    talk.sendto(text.encode(), (host, int(port)))
+    # Who is connected is told that nobody is there.
+    talk.connect((host, int(port)))
+    talk.send(text.encode())
     return 'answered ' + talk.recv(65536).decode(errors='replace')
 
 def sctp(host, port):

@@ -10,10 +10,8 @@ use crate::inside::{attempt, control, get};
 
 fn nothing_is_allowed(internet: &Internet, agentbox: Agentbox) -> Result<(), String> {
     let request = format!("tcp allowed.test 80 {}", get("allowed.test"));
-    let outcome = attempt(
-        agentbox,
-        &["name allowed.test", &request, "tcp 203.0.113.10 80 x", "udp 203.0.113.20 443 x"],
-    );
+    let raw = format!("tcp 203.0.113.10 80 {}", get("allowed.test"));
+    let outcome = attempt(agentbox, &["name allowed.test", &request, &raw, "udp 203.0.113.20 443 x"]);
     match (outcome.successes().as_slice(), internet.seen().is_nothing()) {
         ([], true) => Ok(()),
         (successes, _) => Err(format!("{successes:?} {:?}", internet.seen().packets())),

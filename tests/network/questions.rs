@@ -97,7 +97,7 @@ fn no_label_leaves(internet: &Internet, agentbox: Agentbox) -> Result<(), String
     ];
     let outcome = attempt(agentbox.clone(), &attempts);
     // Whichever resolver is asked, and by UDP as by TCP.
-    let servers = ["10.200.200.1", "192.0.2.53", "2001:db8:0:2::53"];
+    let servers = ["192.0.2.53", "2001:db8:0:2::53"];
     let questions = servers
         .map(|server| ["udp", "tcp"].map(|over| format!("{over} {server} the-secret-is-42.other.test 16")));
     ask(agentbox, &questions.as_flattened().iter().map(String::as_str).collect::<Vec<_>>());

@@ -92,8 +92,9 @@ def talk(words):
     got = b''
     try:
         talk = socket.create_connection((host, int(port)), 3); talk.settimeout(3)
-        for part in text.encode('latin-1').decode('unicode_escape').encode('latin-1').split(b'|'):
-            talk.sendall(part); time.sleep(0.1)
+        first, *parts = text.encode('latin-1').decode('unicode_escape').encode('latin-1').split(b'|')
+        talk.sendall(first)
+        for part in parts: time.sleep(0.1); talk.sendall(part)
         while more := talk.recv(65536): got += more
         return repr(got.decode('latin-1'))
     except OSError as error: return type(error).__name__ + ' ' + repr(got.decode('latin-1'))
