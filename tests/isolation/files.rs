@@ -2,7 +2,10 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::net::UnixListener;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use harness::{Agentbox, breach, breach_all, callers, holds, is_root, stands};
 use policy::Wall;
@@ -78,6 +81,29 @@ callers!(files_01_sockets_beneath_mounts, |caller| {
     // A socket may not be mounted by its own name either.
     let direct = format!("{}:/data.sock", tree.path().join("top.sock").display());
     Agentbox::shipped(caller).options(["--mount", &direct]).run(["true"]).assert_refused();
+});
+
+callers!(files_01_sockets_that_come_and_go, |caller| {
+    let tree = caller.directory();
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            for number in (0..8).cycle().take_while(|_| !is_over.load(Ordering::Relaxed)) {
+                let path = tree.path().join(format!("{number}.sock"));
+                drop(UnixListener::bind(&path));
+                std::thread::sleep(Duration::from_micros(300));
+                let _ = fs::remove_file(&path);
+            }
+        });
+        let mount = format!("{}:/data", tree.path().display());
+        let started = std::panic::catch_unwind(|| {
+            for _ in 0..20 {
+                Agentbox::shipped(caller).options(["--mount", &mount]).run(["true"]).assert_success();
+            }
+        });
+        is_over.store(true, Ordering::Relaxed);
+        started.unwrap();
+    });
 });
 
 callers!(files_01_sockets_beneath_the_system, |caller| {

@@ -59,6 +59,7 @@ const ATTACH: u8 = 6;
 const AGAIN: u8 = 7;
 const FILE_SYSTEM: u8 = 8;
 const SETTING: u8 = 9;
+const COVER: u8 = 10;
 
 /// In the place of a resource where there is no limit.
 const NO_LIMIT: u32 = u32::MAX;
@@ -138,6 +139,7 @@ impl<'bytes> Blueprint<'bytes> {
             BIND => Step::Bind { source: text, path, bound: *Bound::ALL.get(usize::try_from(first).ok()?)? },
             ATTACH => Step::Attach { tree: *self.trees.get(usize::try_from(first).ok()?)?, path },
             AGAIN => Step::Again { source: text, path, flags: first },
+            COVER => Step::Cover { with: text, path },
             FILE_SYSTEM => {
                 Step::FileSystem { kind: text, path, flags: first, options: (second == 1).then_some(options) }
             }
@@ -208,6 +210,7 @@ mod tests {
                 path,
                 flags
             }),
+            (text(), text()).prop_map(|(with, path)| Step::Cover { with, path }),
             (text(), text(), any::<u64>(), proptest::option::of(text()))
                 .prop_map(|(kind, path, flags, options)| Step::FileSystem { kind, path, flags, options }),
             (text(), bytes()).prop_map(|(path, value)| Step::Setting { path, value }),

@@ -110,6 +110,11 @@ pub(crate) enum Step<Text = CString, Bytes = Vec<u8>, Tree = OwnedFd> {
         path: Text,
         flags: u64,
     },
+    /// Something that nobody is to reach, behind something else; where it has gone meanwhile, nothing is to be hidden.
+    Cover {
+        with: Text,
+        path: Text,
+    },
     /// A file system of the kernel's.
     FileSystem {
         kind: Text,
@@ -158,6 +163,10 @@ impl Laid<'_> {
                 }
                 sys::mount(c"none", path, None, libc::MS_BIND | libc::MS_REMOUNT | flags, None)
             }
+            Self::Cover { with, path } => match sys::mount(with, path, None, libc::MS_BIND, None) {
+                Err(Errno(libc::ENOENT)) => Ok(()),
+                covered => covered,
+            },
             Self::FileSystem { kind, path, flags, options } => {
                 sys::mount(kind, path, Some(kind), flags, options)
             }
@@ -184,6 +193,7 @@ impl Step {
             Self::Bind { source, path, bound } => Step::Bind { source, path, bound: *bound },
             Self::Attach { tree, path } => Step::Attach { tree: tree.as_raw_fd(), path },
             Self::Again { source, path, flags } => Step::Again { source, path, flags: *flags },
+            Self::Cover { with, path } => Step::Cover { with, path },
             Self::FileSystem { kind, path, flags, options } => {
                 Step::FileSystem { kind, path, flags: *flags, options: options.as_deref() }
             }
@@ -213,6 +223,7 @@ impl Step {
             }
             Self::Attach { path, .. } => format!("attach the mount at {}", shown(path)),
             Self::Again { source, path, .. } => format!("bind {} at {}", shown(source), shown(path)),
+            Self::Cover { with, path } => format!("bind {} at {}", shown(with), shown(path)),
             Self::FileSystem { kind, path, .. } => {
                 format!("mount {} at {}", kind.to_string_lossy(), shown(path))
             }

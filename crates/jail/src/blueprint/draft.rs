@@ -6,7 +6,8 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use policy::Nesting;
 
 use super::{
-    AGAIN, ATTACH, BIND, BUILDER, Brief, DIRECTORY, FILE, FILE_SYSTEM, NO_LIMIT, PLACE, SETTING, SYMLINK,
+    AGAIN, ATTACH, BIND, BUILDER, Brief, COVER, DIRECTORY, FILE, FILE_SYSTEM, NO_LIMIT, PLACE, SETTING,
+    SYMLINK,
 };
 use crate::cgroup::Cgroup;
 use crate::network::Wiring;
@@ -127,6 +128,7 @@ impl<'plan> Draft<'plan> {
             Step::Again { source, path, flags } => {
                 Record { kind: AGAIN, numbers: [*flags, 0], texts: [path, source, c""], ..record }
             }
+            Step::Cover { with, path } => Record { kind: COVER, texts: [path, with, c""], ..record },
             Step::FileSystem { kind, path, flags, options } => {
                 let given = u64::from(options.is_some());
                 let options = options.as_deref().unwrap_or_default();

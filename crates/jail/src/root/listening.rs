@@ -37,7 +37,7 @@ pub(super) fn cover(steps: &[Step]) -> Result<Vec<Step>, JailError> {
                 fs::symlink_metadata(source.join(below)).is_ok_and(|it| it.file_type().is_socket());
             if is_socket {
                 let path = inside(&target.join(below))?;
-                covers.push(Step::Again { source: inside(Path::new("/dev/null"))?, path, flags: 0 });
+                covers.push(Step::Cover { with: inside(Path::new("/dev/null"))?, path });
             }
         }
     }

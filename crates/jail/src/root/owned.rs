@@ -119,7 +119,7 @@ impl<'host> Mounts<'host> {
         }
         for socket in found.sockets {
             let path = inside(&target.join(&socket))?;
-            self.steps.push(Step::Again { source: inside(Path::new("/dev/null"))?, path, flags: 0 });
+            self.steps.push(Step::Cover { with: inside(Path::new("/dev/null"))?, path });
             self.covered_sockets.push(source.join(socket));
         }
         if mount.access == Access::ReadWrite {
