@@ -4,6 +4,7 @@
 use std::time::Duration;
 
 use policy::network::Refusal;
+use rustix::net::{RecvFlags, recv};
 use tokio::io::Interest;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
@@ -78,5 +79,33 @@ pub(crate) async fn take_head(client: &TcpStream, length: usize) -> Option<()> {
             Err(_) => return None,
         }
     }
+    // The runtime learns that nothing is left, where nothing is: who waits for the next word must not be told of this one.
+    let _ = client
+        .try_io(Interest::READABLE, || Ok(recv(client, &mut [0; 1], RecvFlags::PEEK | RecvFlags::DONTWAIT)?));
     Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::AsyncWriteExt as _;
+    use tokio::net::TcpListener;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn who_says_nothing_behind_a_head_is_not_heard_of() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (client, served) = tokio::join!(TcpStream::connect(address), listener.accept());
+        let (mut client, (served, _)) = (client.unwrap(), served.unwrap());
+        let head = b"CONNECT a.test:25 HTTP/1.1\r\n\r\n";
+        client.write_all(head).await.unwrap();
+        let seen = look_ahead(&served, &[], Duration::from_secs(10)).await.unwrap().unwrap();
+        assert_eq!(seen, head);
+        take_head(&served, seen.len()).await.unwrap();
+        let soon = Duration::from_millis(100);
+        assert!(timeout(soon, served.readable()).await.is_err());
+        client.write_all(b"more").await.unwrap();
+        timeout(Duration::from_secs(10), served.readable()).await.unwrap().unwrap();
+    }
 }
