@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::error::EngineError;
 
 /// The longest file that is read.
-const LONGEST: usize = 1024 * 1024;
+const LONGEST: u64 = 1024 * 1024;
 
 /// A value, and where it is from.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,13 +71,17 @@ pub(crate) fn directories() -> Vec<PathBuf> {
 
 fn read(path: &Path) -> Result<Option<File>, EngineError> {
     let unusable = |source| EngineError::Configuration { path: path.to_owned(), source };
-    let text = match fs::read_to_string(path) {
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        text => text.map_err(unusable)?,
-    };
-    if text.len() > LONGEST {
-        return Err(unusable(io::ErrorKind::FileTooLarge.into()));
+    let is_absent =
+        |error: &io::Error| matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory);
+    match fs::metadata(path) {
+        Err(error) if is_absent(&error) => return Ok(None),
+        Err(error) => return Err(unusable(error)),
+        // What is no file may never end.
+        Ok(metadata) if !metadata.is_file() => return Err(unusable(io::Error::other("it is not a file"))),
+        Ok(metadata) if metadata.len() > LONGEST => return Err(unusable(io::ErrorKind::FileTooLarge.into())),
+        Ok(_) => {}
     }
+    let text = fs::read_to_string(path).map_err(unusable)?;
     toml::from_str(&text).map(Some).map_err(|error| unusable(io::Error::other(describe(&text, &error))))
 }
 
