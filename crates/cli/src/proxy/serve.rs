@@ -1,15 +1,17 @@
 //! The owner's side of the proxy: opens all that it needs, starts it in a process of its own, and tells it when to end.
 
 use std::fs::OpenOptions;
-use std::io::{self, Read as _, Write as _};
+use std::io::{self, IsTerminal as _, Read as _, Write as _};
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::net::UnixStream;
 use std::process::{Child, ExitCode};
+use std::time::Duration;
 
 use engine::{Directories, own_command};
 use jail::LoneId;
+use rustix::fs::{Mode, OFlags};
 use serde_json::json;
 use tokio::io::AsyncReadExt as _;
 use tokio::signal::unix::{SignalKind, signal};
@@ -22,6 +24,9 @@ use crate::stay::in_runtime;
 
 use super::confined::{self, Order};
 use super::key;
+
+/// How long the proxy may take to end.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 pub(super) fn serve(proxy: &Proxy) -> Result<ExitCode, Failure> {
     let key = key()?;
@@ -57,10 +62,7 @@ pub(super) fn serve(proxy: &Proxy) -> Result<ExitCode, Failure> {
 
 /// Where the records go: they can only be added to.
 fn log(proxy: &Proxy) -> Result<OwnedFd, Failure> {
-    let Some(path) = &proxy.log else {
-        let stderr = io::stderr().as_fd().try_clone_to_owned();
-        return stderr.map_err(|error| Failure::new("cannot write records to stderr").cause(error));
-    };
+    let Some(path) = &proxy.log else { return stderr() };
     let file = OpenOptions::new().append(true).create(true).mode(0o600).open(path);
     file.map(OwnedFd::from)
         .map_err(|error| Failure::new(format!("cannot write records to '{}'", path.display())).cause(error))
@@ -99,9 +101,35 @@ fn guard(
             _ = socket.read_u8() => return Err(ended(process)),
         }
         drop(socket);
-        let _ = process.wait();
+        if tokio::time::timeout(LAST_WORDS, gone(process)).await.is_err() {
+            // It may wait for somebody to read its log.
+            let _ = process.kill();
+            let _ = process.wait();
+        }
         Ok(ExitCode::SUCCESS)
     })
+}
+
+/// Our stderr, as the proxy gets it: opened anew where it can be, to be added to and not to be read, for a terminal is the
+/// owner's keyboard as well.
+fn stderr() -> Result<OwnedFd, Failure> {
+    let flags = OFlags::WRONLY | OFlags::APPEND | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let opened = rustix::fs::open("/proc/self/fd/2", flags, Mode::empty()).map_err(io::Error::from);
+    let failure =
+        |error| Failure::new("cannot write records to stderr").cause(error).hint("name a file with --log");
+    match opened {
+        Err(error) if io::stderr().is_terminal() => Err(failure(error)),
+        // Of a socket there is no other than this.
+        Err(_) => io::stderr().as_fd().try_clone_to_owned().map_err(failure),
+        Ok(opened) => Ok(opened),
+    }
+}
+
+/// Resolves when the proxy has ended.
+async fn gone(process: &mut Child) {
+    while let Ok(None) = process.try_wait() {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
 }
 
 /// Why the proxy has ended though nobody asked for it.
