@@ -242,31 +242,60 @@ callers!(what_goes_in_and_out_shows_while_it_does, |caller| {
     assert_ne!(hold.finish().code, 0);
 });
 
-/// Sends so many bytes and reads them back: how many seconds that takes.
-const ECHO: &str = "
-import socket, sys, threading, time
-count = int(sys.argv[1])
-talk = socket.create_connection(('raw.test', 7), 5)
-talk.settimeout(60)
-start = time.monotonic()
-threading.Thread(target=talk.sendall, args=(b'x' * count,)).start()
-while count: count -= len(talk.recv(min(count, 65536)))
-print(time.monotonic() - start)
+/// Moves half a MiB, or as much as is said, each way by itself: `up` and `down` by bare TCP, `get` and `post` by HTTP. Prints
+/// how many seconds that takes; of several at once those of each.
+const MOVE: &str = "
+import socket, sys, time
+from concurrent.futures import ThreadPoolExecutor
+def move(word):
+    kind, _, count = word.partition('=')
+    count = int(count or 1 << 19)
+    port = 80 if kind in ('get', 'post') else 9000
+    talk = socket.create_connection(('allowed.test' if port == 80 else 'raw.test', port), 5)
+    talk.settimeout(60)
+    start = time.monotonic()
+    head = f'/bytes/{count} HTTP/1.1\\r\\nHost: allowed.test\\r\\nConnection: close\\r\\n'
+    if kind == 'up': talk.sendall(b'sink\\n' + b'x' * count); talk.shutdown(socket.SHUT_WR)
+    if kind == 'down': talk.sendall(b'send %d\\n' % count)
+    if kind == 'get': talk.sendall(('GET ' + head + '\\r\\n').encode())
+    if kind == 'post':
+        talk.sendall(('POST ' + head + f'Content-Length: {count}\\r\\n\\r\\n').encode() + b'x' * count)
+    got = 0
+    while more := talk.recv(65536): got += len(more)
+    assert kind == 'up' or got >= count, (word, got)
+    return time.monotonic() - start
+with ThreadPoolExecutor(8) as several: print(*several.map(move, sys.argv[1:]))
 ";
 
 callers!(no_more_goes_in_a_second_than_may, |caller| {
     let internet = Internet::new();
-    let sandbox = Box::create(&internet, caller, &["--allow", "raw.test:7", "--bandwidth", "256K"]);
-    let echo = |count: &str| -> f64 {
-        let finished = sandbox.words(&["exec", "ID", "--", "python3", "-c", ECHO, count]);
+    let allow = ["--allow", "raw.test:9000", "--allow", "allowed.test"];
+    let limited: Vec<&str> = allow.into_iter().chain(["--bandwidth", "256K"]).collect();
+    let sandbox = Box::create(&internet, caller, &limited);
+    let took = |words: &[&str]| -> Vec<f64> {
+        let words: Vec<&str> =
+            ["exec", "ID", "--", "python3", "-c", MOVE].into_iter().chain(words.iter().copied()).collect();
+        let finished = sandbox.words(&words);
         finished.assert_success();
-        finished.stdout().trim().parse().unwrap()
+        finished.stdout().split_whitespace().map(|word| word.parse().unwrap()).collect()
     };
     // Two seconds' bytes take no less, but for what is forgiven and what is on its way at the end.
-    let slow = echo("524288");
-    assert!(slow > 1.5, "{slow}");
-    sandbox.words(&["policy", "set", "ID", "--allow", "raw.test:7"]).assert_success();
-    let quick = echo("524288");
-    assert!(quick < slow / 2.0, "{quick} is not much quicker than {slow}");
-    sandbox.words(&["policy", "set", "ID", "--allow", "raw.test:7", "--bandwidth", "0"]).assert_code(125);
+    for kind in ["up", "down", "get", "post"] {
+        let slow = took(&[kind])[0];
+        assert!(slow > 1.5, "{kind}: {slow}");
+    }
+    // Whoever wants little has its share beside the one who wants much, and all have no more together.
+    let shared = took(&["down=786432", "get=131072", "down=131072"]);
+    assert!(shared[0] > 3.0 && shared[1] < shared[0] * 0.75 && shared[2] < shared[0] * 0.75, "{shared:?}");
+    sandbox.words(&[&["policy", "set", "ID"][..], &allow].concat()).assert_success();
+    let quick = took(&["down=786432", "get=131072", "down=131072"]);
+    assert!(quick[0] < shared[0] / 2.0, "{quick:?} is not much quicker than {shared:?}");
+    for (words, why) in [
+        (&["--bandwidth", "1", "--allow", "raw.test"][..], "16K at least"),
+        (&["--network", "none", "--bandwidth", "1M"], "no network to let"),
+    ] {
+        let refused = sandbox.words(&[&["policy", "set", "ID"][..], words].concat());
+        refused.assert_refused();
+        assert!(refused.stderr().contains(why), "{}", refused.stderr());
+    }
 });

@@ -51,6 +51,10 @@ pub(crate) fn resolve(options: NetworkOptions) -> Result<NetworkPolicy, Failure>
             )));
         }
     }
+    if let (Some(size), Mode::None) = (options.bandwidth, mode) {
+        return Err(Failure::new(format!("there is no network to let {size} a second through"))
+            .hint("say what may be reached, as with --allow, or leave --bandwidth out"));
+    }
     let upstream = match (options.upstream_proxy, mode) {
         (Some(choice), _) => choice.proxy(),
         // What does not matter is not read.

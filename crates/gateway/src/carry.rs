@@ -51,6 +51,11 @@ impl Meter {
         }
     }
 
+    /// Whether not all may go at once.
+    pub(crate) fn is_paced(&self) -> bool {
+        self.pace.as_ref().is_some_and(|pace| pace.is_set())
+    }
+
     /// Waits until more may go.
     pub(crate) async fn clear(&self) {
         if let Some(pace) = self.pace.as_ref().filter(|pace| pace.is_set()) {
@@ -60,7 +65,7 @@ impl Meter {
     }
 
     /// How much may go at a time, and no more than this.
-    fn piece(&self, most: usize) -> usize {
+    pub(crate) fn piece(&self, most: usize) -> usize {
         self.pace.as_ref().map_or(most, |pace| pace.piece(most))
     }
 }
@@ -146,7 +151,10 @@ pub(crate) async fn carry(from: &TcpStream, to: &TcpStream, pipes: &Pipes, meter
                 Ok(count) => {
                     meter.add(count);
                     pour(&taken.pipe, to, count).await?;
-                    meter.clear().await;
+                    // Whoever waits holds no pipe.
+                    if meter.is_paced() {
+                        break;
+                    }
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
                 Err(error) => return Err(error),
@@ -172,12 +180,13 @@ enum Little {
 /// Reads once and writes once, without waiting; the buffer is held no longer.
 fn little(from: &TcpStream, to: &TcpStream, meter: &Meter) -> io::Result<Little> {
     let mut buffer = [0; LITTLE];
+    let room = meter.piece(LITTLE);
     let mut taken = None;
     let emptied = from.try_io(Interest::READABLE, || {
-        let count = rustix::io::read(from, &mut buffer)?;
+        let count = rustix::io::read(from, &mut buffer[..room])?;
         taken = Some(count);
         // Where less came than there is room for, nothing is left, and the kernel tells anew of what comes.
-        if 0 < count && count < LITTLE { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
+        if 0 < count && count < room { Err(io::ErrorKind::WouldBlock.into()) } else { Ok(()) }
     });
     let bytes = match (taken, emptied) {
         (Some(0), _) => return Ok(Little::End),

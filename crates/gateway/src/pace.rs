@@ -1,5 +1,5 @@
 //! How much goes one way in a second, where the policy says so. Whoever has moved bytes is in debt for the time that they
-//! should have taken, with all others of the same sandbox, and moves the next ones when that is over.
+//! should have taken, with all others of the same sandbox; when that is over, it is the turn of who has waited longest.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -26,11 +26,17 @@ pub(crate) struct Pace {
     rate: AtomicU64,
     /// When the debt of what has been moved is over.
     due: Mutex<Instant>,
+    /// Held by the one who waits for that; the others wait behind, in the order in which they came.
+    turn: tokio::sync::Mutex<()>,
 }
 
 impl Pace {
     pub(crate) fn new(rate: Option<u64>) -> Self {
-        Self { rate: AtomicU64::new(rate.unwrap_or(0)), due: Mutex::new(Instant::now()) }
+        Self {
+            rate: AtomicU64::new(rate.unwrap_or(0)),
+            due: Mutex::new(Instant::now()),
+            turn: tokio::sync::Mutex::default(),
+        }
     }
 
     /// From now on so much; debts are forgotten.
@@ -48,7 +54,7 @@ impl Pace {
     pub(crate) fn piece(&self, most: usize) -> usize {
         match self.rate.load(Ordering::Relaxed) {
             0 => most,
-            rate => usize::try_from(rate / SHARE).unwrap_or(most).clamp(LEAST, most),
+            rate => usize::try_from(rate / SHARE).unwrap_or(most).max(LEAST).min(most),
         }
     }
 
@@ -63,8 +69,9 @@ impl Pace {
         *due = (*due).max(Instant::now()) + time;
     }
 
-    /// Waits until more may be moved.
+    /// Waits until more may be moved. Whoever moves something has to say so before it waits for anything else.
     pub(crate) async fn clear(&self) {
+        let _turn = self.turn.lock().await;
         while self.is_set() {
             let due = *self.due.lock().unwrap_or_else(PoisonError::into_inner);
             let now = Instant::now();
@@ -97,10 +104,19 @@ mod tests {
         let pace = Pace::new(Some(100_000));
         let took = time(&pace, 1_000_000).await.as_secs_f64();
         assert!((9.8..10.2).contains(&took), "{took}");
-        // Two at once share it.
-        let (one, other) = tokio::join!(time(&pace, 500_000), time(&pace, 500_000));
-        let took = one.max(other).as_secs_f64();
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn all_get_their_share() {
+        let pace = Pace::new(Some(100_000));
+        let (much, little, other) =
+            tokio::join!(time(&pace, 800_000), time(&pace, 100_000), time(&pace, 100_000));
+        let took = much.as_secs_f64();
         assert!((9.8..10.4).contains(&took), "{took}");
+        // Those who want little are not held up by the one who always wants more.
+        for took in [little, other].map(|took| took.as_secs_f64()) {
+            assert!((2.5..3.5).contains(&took), "{took}");
+        }
     }
 
     #[tokio::test(start_paused = true)]

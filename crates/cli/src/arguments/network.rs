@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use policy::Size;
 use policy::network::{HostRule, Preset, ProxyChoice, Rule, Service, Target};
+use policy::{Size, SizeError};
 
 /// What may leave a sandbox.
 #[derive(Debug, Args)]
@@ -37,11 +37,22 @@ pub(crate) struct NetworkOptions {
     #[arg(long, value_name = "URL", help_heading = "Network")]
     pub(crate) upstream_proxy: Option<ProxyChoice>,
     /// The most that goes out in a second, and comes in, over all connections together, such as 1M [default: no limit]
-    #[arg(long, value_name = "SIZE", help_heading = "Network")]
+    #[arg(long, value_name = "SIZE", value_parser = bandwidth, help_heading = "Network")]
     pub(crate) bandwidth: Option<Size>,
     /// Let every public address be reached; this machine and private networks stay closed
     #[arg(long, conflicts_with = "network", help_heading = "Network")]
     pub(crate) full_network: bool,
+}
+
+/// With less than that, whoever waits for a turn would be taken for one who does not go on.
+const LEAST_BANDWIDTH: u64 = 16 * 1024;
+
+fn bandwidth(text: &str) -> Result<Size, String> {
+    let size: Size = text.parse().map_err(|error: SizeError| error.to_string())?;
+    if size.as_bytes() < LEAST_BANDWIDTH {
+        return Err("it is too little to get through by: 16K at least, such as 1M".to_owned());
+    }
+    Ok(size)
 }
 
 pub(super) fn preset(name: &str) -> Result<Preset, String> {

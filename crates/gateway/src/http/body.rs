@@ -53,16 +53,20 @@ async fn carry(from: End<'_>, to: End<'_>, most: u64) -> Result<u64, Fault> {
     let mut left = most;
     while left > 0 {
         from.readable().await?;
-        let mut buffer = vec![0; room(left)];
+        let mut buffer = vec![0; from.meter().piece(room(left))];
         while left > 0 {
-            let buffer = buffer.get_mut(..room(left)).unwrap_or_default();
+            let room = room(left).min(buffer.len());
+            let buffer = buffer.get_mut(..room).unwrap_or_default();
             match from.try_read(buffer)? {
                 None => break,
                 Some(0) => return Ok(left),
                 Some(count) => {
                     to.write_all(&buffer[..count]).await?;
                     left -= count as u64;
-                    from.clear().await;
+                    // Whoever waits holds no buffer.
+                    if from.meter().is_paced() {
+                        break;
+                    }
                 }
             }
         }

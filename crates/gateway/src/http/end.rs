@@ -11,6 +11,7 @@ use tokio::time::{Instant, sleep_until, timeout};
 
 use policy::network::Refusal;
 
+use crate::carry::Meter;
 use crate::conversation::Traffic;
 
 /// Who is at an end.
@@ -109,15 +110,15 @@ impl End<'_> {
     pub(super) async fn readable(&self) -> Result<(), Fault> {
         consume_budget().await;
         self.stream.readable().await.map_err(|_| self.gone())?;
-        self.clear().await;
+        self.meter().clear().await;
         Ok(())
     }
 
-    /// Waits until more may be taken.
-    pub(super) async fn clear(&self) {
+    /// What is counted of all that comes from this end.
+    pub(super) const fn meter(&self) -> &Meter {
         match self.party {
-            Party::Client => self.traffic.sent.clear().await,
-            Party::Server => self.traffic.received.clear().await,
+            Party::Client => &self.traffic.sent,
+            Party::Server => &self.traffic.received,
         }
     }
 

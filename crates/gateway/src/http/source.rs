@@ -59,6 +59,7 @@ impl<'relay> Source<'relay> {
             self.bytes.drain(..self.start);
             self.start = 0;
             let before = self.bytes.len();
+            let room = self.end.meter().piece(room);
             self.bytes.reserve_exact(room);
             self.bytes.resize(before + room, 0);
             let taken = self.end.try_read(&mut self.bytes[before..]);
