@@ -32,12 +32,12 @@ Examples:
   export HTTPS_PROXY=$(agentbox proxy token --preset pypi) && pip download requests
   agentbox proxy --listen 172.17.0.1:15004 --log proxy.jsonl
 
-Refusals are answered with 403, 407, 400, 408 or 502 and JSON:
+Refusals are answered with 403, 407, 400, 408, 502 or 503 and JSON:
   {\"error\": \"blocked\", \"reason\", \"host\" and \"rule\" where there are any, \"hint\"}
 
 Records, each with \"time\", milliseconds since 1970, \"holder\", the token's name, and \"event\":
   opened       \"connection\": a number, \"host\", \"port\", \"address\"
-  request      \"connection\", \"method\", \"target\", \"reason\": text or null
+  request      \"connection\", \"method\", \"target\", \"reason\": text or null, \"unwritten\"
   closed       \"connection\", \"host\", \"port\", \"sent\", \"received\", \"reason\": text or null
   refused      \"host\", \"port\", \"reason\", \"unwritten\": others before it
   turned-away  \"from\", \"reason\", \"unwritten\"; without a holder

@@ -7,9 +7,10 @@ use std::io::Write as _;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant};
 
 use gateway::{Book, Seen, Traffic, Unrecorded, Witness};
+use handover::now_ms;
 use policy::SandboxName;
 use policy::network::Refusal;
 use serde_json::{Value, json};
@@ -70,7 +71,7 @@ impl Book for Log {
         let mut strangers = self.strangers.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(unwritten) = strangers.admit(Instant::now()) {
             let event = json!({
-                "time": milliseconds(), "event": "turned-away", "from": from.ip(), "reason": refusal.code(),
+                "time": now_ms(), "event": "turned-away", "from": from.ip(), "reason": refusal.code(),
                 "unwritten": unwritten,
             });
             let _ = write(&self.file, &event);
@@ -122,11 +123,19 @@ impl Witness for Page {
                     "address": address,
                 })
             }
-            Seen::Request { number, method, target, refusal } => json!({
-                "event": "request", "connection": state.open.get(number).map(|(connection, _)| connection),
-                "method": method, "target": target.get(..LONGEST_TARGET).unwrap_or(target),
-                "reason": reason(refusal),
-            }),
+            Seen::Request { number, method, target, refusal } => {
+                let unwritten = match refusal {
+                    Some(_) => state.refusals.admit(Instant::now()),
+                    None => Some(0),
+                };
+                let Some(unwritten) = unwritten else { return Ok(()) };
+                json!({
+                    "event": "request",
+                    "connection": state.open.get(number).map(|(connection, _)| connection),
+                    "method": method, "target": target.get(..LONGEST_TARGET).unwrap_or(target),
+                    "reason": reason(refusal), "unwritten": unwritten,
+                })
+            }
             Seen::Closed { number, peer, port, refusal } => {
                 let (connection, traffic) = state.open.remove(number).unzip();
                 let traffic = traffic.unwrap_or_default();
@@ -136,7 +145,7 @@ impl Witness for Page {
                 })
             }
         };
-        event["time"] = json!(milliseconds());
+        event["time"] = json!(now_ms());
         event["holder"] = json!(self.holder);
         let written = write(&self.file, &event);
         if let (Err(_), Seen::Opened { number, .. }) = (&written, seen) {
@@ -149,11 +158,6 @@ impl Witness for Page {
 /// In one go, so that no line is cut by another.
 fn write(mut file: &File, event: &Value) -> Result<(), Unrecorded> {
     file.write_all(json_line(event).as_bytes()).map_err(|_| Unrecorded)
-}
-
-fn milliseconds() -> u64 {
-    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ pub(crate) enum Status {
     ProxyAuthentication,
     Timeout,
     BadGateway,
+    Unavailable,
 }
 
 impl Status {
@@ -25,6 +26,7 @@ impl Status {
             }
             Self::Timeout => "408 Request Timeout",
             Self::BadGateway => "502 Bad Gateway",
+            Self::Unavailable => "503 Service Unavailable",
         }
     }
 
@@ -39,6 +41,7 @@ impl Status {
             Self::ProxyAuthentication => "give the proxy a token, as `agentbox proxy token` prints it",
             Self::Timeout => "send the whole request without a pause",
             Self::BadGateway => "the server is at fault; ask again later",
+            Self::Unavailable => "there is no room for it now; ask again later",
         }
     }
 }

@@ -56,8 +56,12 @@ impl Turned {
     fn known(refusal: Refusal, wanted: &Wanted, policy: &NetworkPolicy) -> Self {
         let mut blocked = Blocked::new(refusal, status(refusal));
         let (host, port) = (wanted.peer.to_string(), wanted.port.get());
-        if let Some(option) = refusal.remedy(&host, port) {
-            blocked.hint = format!("to allow it: agentbox proxy token {option}");
+        match refusal.remedy(&host, port) {
+            Some(option) => blocked.hint = format!("to allow it: agentbox proxy token {option}"),
+            None if status(refusal) == Status::Forbidden => {
+                "no token allows it, or not this one; ask whoever made it".clone_into(&mut blocked.hint);
+            }
+            None => {}
         }
         blocked.rule = deciding(refusal, wanted, policy);
         blocked.host = Some(host);
@@ -131,6 +135,7 @@ const fn status(refusal: Refusal) -> Status {
         Refusal::NoSuchHost | Refusal::NotResolved | Refusal::Unreachable | Refusal::RefusedUpstream => {
             Status::BadGateway
         }
+        Refusal::TooManyConnections | Refusal::Unrecorded => Status::Unavailable,
         _ => Status::Forbidden,
     }
 }
