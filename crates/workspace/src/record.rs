@@ -1,0 +1,109 @@
+//! What is on file of a workspace, in a directory of the sandbox's state that nobody inside sees.
+//!
+//! ```text
+//! sandboxes/<id>/
+//!   layer/upper  layer/work     the overlay: what was written inside; an enemy's
+//!   review/                     ours alone
+//!     workspace.json            `Recorded`: whose tree it is, and what it was at the start
+//!     hidden                    paths that are absent inside, each ended by a NUL; they are never a change
+//!     git/                      our own repository: the base's objects and index, quarantined objects
+//!     base                      the id of the base's tree, written last: without it the base is not recorded
+//! ```
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+/// The files of one workspace.
+#[derive(Clone, Debug)]
+pub struct Files {
+    directory: PathBuf,
+}
+
+impl Files {
+    /// Those below a sandbox's own directory in the state.
+    #[must_use]
+    pub fn of(sandbox: &Path) -> Self {
+        Self { directory: sandbox.to_owned() }
+    }
+
+    /// What has been written inside.
+    #[must_use]
+    pub fn upper(&self) -> PathBuf {
+        self.directory.join("layer/upper")
+    }
+
+    /// Where the kernel prepares what it puts there.
+    #[must_use]
+    pub fn work(&self) -> PathBuf {
+        self.directory.join("layer/work")
+    }
+
+    /// The directory of ours.
+    #[must_use]
+    pub fn review(&self) -> PathBuf {
+        self.directory.join("review")
+    }
+
+    /// What it was at the start.
+    #[must_use]
+    pub fn recorded(&self) -> PathBuf {
+        self.review().join("workspace.json")
+    }
+
+    /// What is absent inside.
+    #[must_use]
+    pub fn hidden(&self) -> PathBuf {
+        self.review().join("hidden")
+    }
+
+    /// Our own repository.
+    #[must_use]
+    pub fn git(&self) -> PathBuf {
+        self.review().join("git")
+    }
+
+    /// The id of the base's tree.
+    #[must_use]
+    pub fn base(&self) -> PathBuf {
+        self.review().join("base")
+    }
+}
+
+/// A workspace as it was at the start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Recorded {
+    /// The version of this file.
+    pub version: u32,
+    /// The owner's directory.
+    pub owner: PathBuf,
+    /// Its repository, where it is the top of one.
+    pub repository: Option<Repository>,
+}
+
+/// The owner's repository at the start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Repository {
+    /// What `.git` is, or leads to.
+    pub git_dir: PathBuf,
+    /// Where its refs and objects are; another directory than `git_dir` in a linked work tree.
+    pub common_dir: PathBuf,
+    /// Its object stores: its own first, then those that it borrows from.
+    pub objects: Vec<PathBuf>,
+    /// `sha1` or `sha256`.
+    pub object_format: String,
+    /// Where it stood.
+    pub head: Head,
+}
+
+/// Where a repository stood.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Head {
+    /// The branch; none where HEAD is detached.
+    pub branch: Option<String>,
+    /// The commit; none where there is none yet.
+    pub commit: Option<String>,
+}
