@@ -17,6 +17,7 @@ use rustix::fs::{AtFlags, CWD, Mode, OFlags};
 use rustix::io::Errno;
 
 use crate::ReadError;
+use crate::turn::PARTS_LIMIT;
 
 /// A file of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -116,16 +117,20 @@ impl Directory {
         Ok(parts)
     }
 
-    /// The numbers of a log's older parts, in order.
+    /// The numbers of a log's older parts, in order. They are looked for one by one, and a gap as wide as the most that
+    /// there may be is the end: a listing of all logs takes as long as there are many, and every run would wait for it.
     pub(crate) fn numbers(&self, id: &SandboxId) -> Result<Vec<u64>, ReadError> {
-        let parts = self.parts()?.into_iter();
-        let mut numbers: Vec<_> = parts
-            .filter_map(|(whose, part)| match part {
-                Part::Numbered(number) if whose == *id => Some(number),
-                Part::Numbered(_) | Part::Newest => None,
-            })
-            .collect();
-        numbers.sort_unstable();
+        let mut numbers: Vec<u64> = Vec::new();
+        let mut number = 0;
+        while number < numbers.last().copied().unwrap_or_default() + PARTS_LIMIT as u64 {
+            number += 1;
+            let name = Part::Numbered(number).file_name(id);
+            match rustix::fs::statat(&self.descriptor, &name, AtFlags::SYMLINK_NOFOLLOW) {
+                Ok(_) => numbers.push(number),
+                Err(Errno::NOENT) => {}
+                Err(error) => return Err(self.failed("look at", &name)(error)),
+            }
+        }
         Ok(numbers)
     }
 
