@@ -5,6 +5,7 @@ mod decide;
 mod host;
 mod http;
 mod list;
+mod ports;
 mod preset;
 mod range;
 mod refusal;

@@ -13,7 +13,7 @@ use crate::text::{kept_as_text, number};
 use super::{AddressRange, HostError, HostName, HttpRule, HttpRuleError, Method, RangeError};
 
 /// The ports of a rule that names none.
-const WEB: [u16; 2] = [80, 443];
+pub(super) const WEB: [u16; 2] = [80, 443];
 
 /// The port of a rule about HTTP that names none.
 const HTTP: NonZeroU16 = NonZeroU16::new(80).expect("80 is not zero");
