@@ -125,6 +125,12 @@ pub enum Event {
         /// `upstream-proxy`, `bandwidth`.
         rules: Arguments,
     },
+    /// The kernel has no rules by which everything that leaves comes to the gateway: only what is for these ports does, and
+    /// the wall `egress` is weaker than the start says.
+    Entrances {
+        /// Which.
+        ports: Vec<u16>,
+    },
     /// A name was asked for inside.
     Question {
         /// Which.

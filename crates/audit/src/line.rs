@@ -70,6 +70,13 @@ fn describe(event: &Event) -> (&'static str, String) {
             ("updated", format!("memory {memory}, cpus {cpus}, pids {pids}, disk {disk}"))
         }
         Event::Policy { mode, rules } => ("policy", format!("{} {}", mode.name(), command(rules))),
+        Event::Entrances { ports } => {
+            let ports: Vec<String> = ports.iter().map(ToString::to_string).collect();
+            (
+                "entrances",
+                format!("weaker: {}; only ports {} lead out", policy::Wall::Egress, ports.join(" ")),
+            )
+        }
         Event::Question { name, refusal, times } => {
             ("question", format!("{}{}{}", quoted(name), refused(*refusal), repeated(*times)))
         }

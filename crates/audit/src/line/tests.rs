@@ -54,6 +54,7 @@ fn events(text: &[u8]) -> Vec<Event> {
         Event::Paused,
         Event::Resumed,
         Event::Updated { limits: Limits::default() },
+        Event::Entrances { ports: (65_000..65_065).collect() },
         Event::Lost { process: OurProcess::Keeper },
         Event::Torn(Torn { bytes: 5, sha256: Hash::ZERO }),
     ]
@@ -63,6 +64,7 @@ fn events(text: &[u8]) -> Vec<Event> {
 fn every_kind_has_its_line() {
     let lines: Vec<_> = events(b"/a\x1b[2J").iter().map(|event| line(&record(event))).collect();
     let walls = Wall::ALL.iter().map(|wall| wall.name()).collect::<Vec<_>>().join(" ");
+    let ports = (65_000..65_065).map(|port| port.to_string()).collect::<Vec<_>>().join(" ");
     let time = "2026-11-16T03:04:05.678Z";
     let expected = [
         "created   web, native".to_owned(),
@@ -79,6 +81,7 @@ fn every_kind_has_its_line() {
         "paused".to_owned(),
         "resumed".to_owned(),
         "updated   memory 4GiB, cpus 4, pids 512, disk 2GiB".to_owned(),
+        format!("entrances  weaker: egress; only ports {ports} lead out"),
         "lost      the keeper was killed".to_owned(),
         "torn      a write was cut off: 5 bytes before this are no record".to_owned(),
     ];
