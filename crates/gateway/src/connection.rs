@@ -10,16 +10,17 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::call::{Call, Wanted, refuse, reset};
 use crate::dns;
-use crate::gateway::Gateway;
+use crate::gateway::{Arrival, Gateway};
 use crate::seen::Peer;
 
 /// Serves one connection to its end. Where there is no place for it, that is all that is said.
 pub(crate) async fn serve(
     gateway: &Gateway,
     (inner, client): (TcpStream, SocketAddr),
+    arrival: Arrival,
     place: Option<OwnedSemaphorePermit>,
 ) {
-    let Some(destination) = destination(&inner, client) else { return reset(&inner) };
+    let Some(destination) = destination(&inner, client, arrival) else { return reset(&inner) };
     if destination.port() == dns::PORT && place.is_some() {
         let _ = dns::by_tcp(gateway, inner).await;
         return;
@@ -36,11 +37,13 @@ pub(crate) async fn serve(
     call.hold(&inner, conversation.hold(call.languages()), std::future::pending()).await;
 }
 
-/// Where the client meant to connect to, before it was led here.
-fn destination(inner: &TcpStream, client: SocketAddr) -> Option<SocketAddr> {
-    match client {
-        SocketAddr::V4(_) => sockopt::ip_original_dst(inner).map(SocketAddr::V4).ok(),
-        SocketAddr::V6(_) => sockopt::ipv6_original_dst(inner).map(SocketAddr::V6).ok(),
+/// Where the client meant to connect to. What is for the sandbox's own loopback is decided on as an address like any other,
+/// and no policy allows that one.
+fn destination(inner: &TcpStream, client: SocketAddr, arrival: Arrival) -> Option<SocketAddr> {
+    match (arrival, client) {
+        (Arrival::Led, SocketAddr::V4(_)) => sockopt::ip_original_dst(inner).map(SocketAddr::V4).ok(),
+        (Arrival::Led, SocketAddr::V6(_)) => sockopt::ipv6_original_dst(inner).map(SocketAddr::V6).ok(),
+        (Arrival::Straight, _) => inner.local_addr().ok(),
     }
 }
 

@@ -10,6 +10,7 @@ use policy::network::NetworkPolicy;
 use rustix::net::sockopt;
 use tokio::net::{TcpListener, UdpSocket};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
 use tokio::time::Instant;
 
 use crate::accept;
@@ -25,13 +26,25 @@ use crate::resolve::Resolver;
 use crate::seen::Witness;
 use crate::weaken::Weaken;
 
-/// Two sockets in the sandbox's network, to which everything there is led.
+/// Sockets in the sandbox's network, which whoever means to leave it comes to.
 #[derive(Debug)]
 pub struct Entrance {
-    /// The one that connections come to.
-    pub connections: OwnedFd,
+    /// Those that connections come to.
+    pub connections: Vec<OwnedFd>,
     /// The one that questions for names come to.
     pub questions: OwnedFd,
+    /// How they come there.
+    pub arrival: Arrival,
+}
+
+/// How a connection comes to the gateway, which says where its destination is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arrival {
+    /// It was led here from where it was meant for, which the kernel remembers.
+    Led,
+    /// It was meant for here: every address is one of the sandbox's own, and there is a socket for each port that is
+    /// served.
+    Straight,
 }
 
 /// The only way out of a sandbox.
@@ -122,20 +135,32 @@ impl Gateway {
     }
 
     /// Serves what comes to an entrance, until it is dropped; so are its connections then.
-    pub async fn serve(self: &Arc<Self>, Entrance { connections, questions }: Entrance) -> io::Result<()> {
-        let listener = std::net::TcpListener::from(connections);
-        listener.set_nonblocking(true)?;
-        // What is small is not held back on any of its connections: that is for those at both ends to decide.
-        sockopt::set_tcp_nodelay(&listener, true)?;
-        let listener = TcpListener::from_std(listener)?;
+    pub async fn serve(self: &Arc<Self>, entrance: Entrance) -> io::Result<()> {
+        let Entrance { connections, questions, arrival } = entrance;
+        let mut listening = JoinSet::new();
+        for listener in connections {
+            listening.spawn(Arc::clone(self).take(async_listener(listener)?, arrival));
+        }
         let questions = std::net::UdpSocket::from(questions);
         questions.set_nonblocking(true)?;
-        let questions = UdpSocket::from_std(questions)?;
-        let connections = accept::each(listener, |stream, client| {
-            let (gateway, place) = (Arc::clone(self), self.place());
-            async move { connection::serve(&gateway, (stream, client), place).await }
-        });
-        tokio::join!(connections, dns::by_udp(self, questions));
+        dns::by_udp(self, UdpSocket::from_std(questions)?).await;
         Ok(())
     }
+
+    /// Serves what comes to one socket.
+    async fn take(self: Arc<Self>, listener: TcpListener, arrival: Arrival) {
+        accept::each(listener, |stream, client| {
+            let (gateway, place) = (Arc::clone(&self), self.place());
+            async move { connection::serve(&gateway, (stream, client), arrival, place).await }
+        })
+        .await;
+    }
+}
+
+fn async_listener(listener: OwnedFd) -> io::Result<TcpListener> {
+    let listener = std::net::TcpListener::from(listener);
+    listener.set_nonblocking(true)?;
+    // What is small is not held back on any of its connections: that is for those at both ends to decide.
+    sockopt::set_tcp_nodelay(&listener, true)?;
+    TcpListener::from_std(listener)
 }

@@ -31,7 +31,7 @@ mod weaken;
 
 pub use carry::Meter;
 pub use conversation::Traffic;
-pub use gateway::{Entrance, Gateway};
+pub use gateway::{Arrival, Entrance, Gateway};
 pub use limits::{Limits, raise_descriptors};
 pub use proxy::{Book, Proxy};
 pub use seen::{Peer, Seen, Unrecorded, Witness};

@@ -77,7 +77,9 @@ impl<'bytes> Blueprint<'bytes> {
         let (staging, root_options, host_name) = (self.text()?, self.text()?, self.sized()?);
         let (has_root, own_cgroups, nested) = (self.flag()?, self.flag()?, self.flag()?);
         let wiring = if self.flag()? {
-            Some(Wiring { routes: self.sized()?, routes_v6: self.sized()?, rules: self.sized()? })
+            let (routes, routes_v6, rules, ports) =
+                (self.sized()?, self.sized()?, self.sized()?, self.sized()?);
+            Some(Wiring { routes, routes_v6, rules, ports })
         } else {
             None
         };
@@ -235,7 +237,7 @@ mod tests {
                 has_root: flags[0],
                 own_cgroups: flags[1],
                 nesting: if flags[2] { Nesting::Open } else { Nesting::Closed },
-                wiring: wired.then_some(Wiring { routes: b"1", routes_v6: b"", rules: &host_name }),
+                wiring: wired.then_some(Wiring { routes: b"1", routes_v6: b"", rules: &host_name, ports: b"23" }),
                 limits: std::array::from_fn(|_| limits.next()),
                 doors,
             };

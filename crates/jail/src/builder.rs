@@ -9,6 +9,7 @@ use policy::{Nesting, Wall};
 
 use crate::blueprint::{Brief, MOST_TREES};
 use crate::filters;
+use crate::network::Led;
 use crate::root::INIT;
 use crate::seccomp;
 use crate::sys::{self, Errno, Outcome, Pointers};
@@ -64,7 +65,8 @@ phases! {
     Steps "put the new root together",
     Name "set the host name",
     Loopback "raise the loopback device",
-    Network "lead its network to the gateway",
+    Network "open the sockets of its network",
+    Rules "lead its network to the gateway",
     Pivot "leave the host's root",
     Seal "make the root read-only",
     Limits "set the resource limits",
@@ -76,6 +78,21 @@ phases! {
 
 impl Failure {
     pub(crate) const SIZE: usize = 12;
+
+    /// The step of what is no failure: the kernel has no rules, and it went on without them.
+    const WENT_ON: u32 = 1;
+
+    fn noting(led: Led) -> Option<Self> {
+        match led {
+            Led::ByRules => None,
+            Led::ByPorts(errno) => Some(Self { phase: Phase::Rules, step: Self::WENT_ON, errno: errno.0 }),
+        }
+    }
+
+    /// Whether it only says that the builder goes on without rules.
+    pub(crate) fn is_note(&self) -> bool {
+        self.phase == Phase::Rules && self.step == Self::WENT_ON
+    }
 
     fn to_bytes(self) -> [u8; Self::SIZE] {
         let mut bytes = [0; Self::SIZE];
@@ -136,10 +153,11 @@ fn build(weaken: &Weaken, ends: Ends, room: &mut [u8]) -> Result<std::convert::I
     if keeps(Wall::UtsNamespace) {
         sys::set_host_name(brief.host_name).map_err(at(Phase::Name))?;
     }
+    let mut led = Led::ByRules;
     if keeps(Wall::NetNamespace) {
         sys::raise_loopback().map_err(at(Phase::Loopback))?;
         if let Some(wiring) = &brief.wiring {
-            wiring.lay(ends.gate).map_err(at(Phase::Network))?;
+            led = wiring.lay(ends.gate)?;
         }
     }
 
@@ -158,7 +176,11 @@ fn build(weaken: &Weaken, ends: Ends, room: &mut [u8]) -> Result<std::convert::I
     sys::unblock_signals().map_err(at(Phase::Privileges))?;
     let status = arrange_descriptors(weaken, ends).map_err(at(Phase::Descriptors))?;
 
-    // The status has another number from here on.
+    // The status has another number from here on. What was built otherwise than planned is said there when all of it
+    // stands, as whoever hears a word takes it for the last.
+    if let Some(note) = Failure::noting(led) {
+        sys::write(status, &note.to_bytes()).map_err(at(Phase::Descriptors))?;
+    }
     let failure = become_init(weaken, brief.nesting, &arguments);
     let _ = sys::write(status, &failure.to_bytes());
     sys::exit(1)

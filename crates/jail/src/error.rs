@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use policy::{MountError, Wall};
 
 use crate::builder::Phase;
+use crate::network::{LOAD, MOST_PORTS};
 
 /// How the step is described that gives a sandbox its own /proc.
 const FRESH_PROC: &str = "mount proc at /proc";
@@ -78,6 +79,17 @@ pub enum JailError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// The kernel has no rules to lead a network by, and none was to be had without them.
+    #[error("the kernel has no rules to lead a network by")]
+    NoRules(#[source] io::Error),
+    /// Without rules each port has to be listened on, and there are too many.
+    #[error("the policy is about {count} ports, and without rules for packets {MOST_PORTS} can be served")]
+    TooManyPorts {
+        /// How many.
+        count: usize,
+        /// Why there are no rules.
+        source: Gap,
+    },
     /// The process that builds the walls ended without a word.
     #[error("the process that builds the walls ended before it was done")]
     Vanished,
@@ -131,6 +143,8 @@ impl JailError {
             }
             Self::Step { step, source } => step_hint(step, source),
             Self::Strict { hint, .. } => return Some(hint.clone()),
+            Self::NoRules(_) => LOAD,
+            Self::TooManyPorts { .. } => return Some(format!("{LOAD}, or allow fewer ports by name")),
             Self::NoIdRange(_) => "end some sandboxes first",
             Self::Source { source, .. } if source.raw_os_error() == Some(libc::EPERM) => {
                 "root may not take hold of mounts here, as in a container without CAP_SYS_ADMIN: give it that \

@@ -16,6 +16,7 @@ use crate::cgroup::Cgroup;
 use crate::error::JailError;
 use crate::helper::Helper;
 use crate::ids::IdMap;
+use crate::network::are_rules_absent;
 use crate::plan::{Plan, Rooted};
 use crate::sys::{self, Cloned, Room};
 use crate::weaken::Weaken;
@@ -38,6 +39,13 @@ pub struct Jailed {
     gate: Option<UnixStream>,
     /// What still writes its id maps.
     helpers: Vec<Helper>,
+}
+
+/// Walls that stand.
+#[derive(Debug, Default)]
+pub struct Built {
+    /// What the kernel said where it has no rules to lead the network by.
+    pub(crate) without_rules: Option<io::Error>,
 }
 
 /// Clones the builder, into its cgroup where that is on v2; it begins at once and waits at its gate for
@@ -113,8 +121,8 @@ impl Jailed {
         Ok(())
     }
 
-    /// The socket at which the builder, that has its plan, hands out those of its network, two at a time: the one for
-    /// connections and the one for questions. After the last comes the end.
+    /// The socket at which the builder, that has its plan, hands out those of its network, some at a time with a byte that
+    /// says what they are ([`crate::HandedOut`]). After the last comes the end.
     pub const fn gate(&mut self) -> Option<UnixStream> {
         self.gate.take()
     }
@@ -132,21 +140,23 @@ impl Jailed {
         poll(&mut descriptors, Some(&Timespec::default())) == Ok(1)
     }
 
-    /// Waits until init runs behind its walls, or for the reason why it does not.
-    pub fn outcome(&self, root: Option<&Rooted>) -> Result<(), JailError> {
-        let mut bytes = Vec::new();
+    /// Waits until init runs behind its walls, or for the reason why it does not. [`Plan::hear`] is for what it says.
+    pub fn outcome(&self, root: Option<&Rooted>) -> Result<Built, JailError> {
         let mut status = std::fs::File::from(self.status.try_clone().map_err(JailError::Namespaces)?);
-        let read = status.by_ref().take(Failure::SIZE as u64).read_to_end(&mut bytes);
-        read.map_err(JailError::Namespaces)?;
-        if bytes.is_empty() {
-            // Exec closed the status. A builder that was killed closes it too, which its pidfd then shows.
-            return Ok(());
-        }
-        let bytes: [u8; Failure::SIZE] = bytes.try_into().map_err(|_| JailError::Vanished)?;
-        let failure = Failure::from_bytes(bytes).ok_or(JailError::Vanished)?;
+        let mut built = Built::default();
+        let failure = match next_word(&mut status)? {
+            Some(word) if word.is_note() => {
+                built.without_rules = Some(io::Error::from_raw_os_error(word.errno));
+                next_word(&mut status)?
+            }
+            word => word,
+        };
+        // Exec closed the status. A builder that was killed closes it too, which its pidfd then shows.
+        let Some(failure) = failure else { return Ok(built) };
         let source = io::Error::from_raw_os_error(failure.errno);
         let steps = match failure.phase {
             Phase::Namespaces => return Err(JailError::Namespaces(source)),
+            Phase::Rules if are_rules_absent(failure.errno) => return Err(JailError::NoRules(source)),
             Phase::Steps => root.and_then(|root| root.steps.get(failure.step as usize)),
             _ => None,
         };
@@ -181,4 +191,15 @@ impl Jailed {
         self.kill();
         self.reap();
     }
+}
+
+/// What the builder says next; none at the end.
+fn next_word(status: &mut std::fs::File) -> Result<Option<Failure>, JailError> {
+    let mut bytes = Vec::new();
+    status.take(Failure::SIZE as u64).read_to_end(&mut bytes).map_err(JailError::Namespaces)?;
+    if bytes.is_empty() {
+        return Ok(None);
+    }
+    let bytes: [u8; Failure::SIZE] = bytes.try_into().map_err(|_| JailError::Vanished)?;
+    Failure::from_bytes(bytes).map(Some).ok_or(JailError::Vanished)
 }

@@ -10,7 +10,8 @@ use policy::{Isolation, Nesting, Report, SandboxSpec, State, Wall, WallReport};
 use crate::cgroup::Cgroup;
 use crate::error::{Gap, JailError};
 use crate::ids::IdMap;
-use crate::network::{self, LEAVE_OUT_FULL, LEAVE_OUT_PRIVATE, LEAVE_OUT_UPSTREAM, Wiring};
+use crate::launch::Built;
+use crate::network::{self, Fallback, LEAVE_OUT_FULL, LEAVE_OUT_PRIVATE, LEAVE_OUT_UPSTREAM, Wiring};
 use crate::root::{self, INIT_PATH, Sources, WRITABLE};
 use crate::step::{Step, host_path};
 use crate::survey::Survey;
@@ -50,6 +51,8 @@ pub struct Plan {
     pub(crate) nesting: Nesting,
     /// How its network is wired, where it has one.
     pub(crate) wiring: Option<Wiring<Vec<u8>>>,
+    /// And what is done where the kernel has no rules for it, which shows only when it is built.
+    fallback: Fallback,
     pub(crate) cgroup: Option<Cgroup>,
     pub(crate) weaken: Weaken,
     report: Report,
@@ -76,6 +79,7 @@ impl Plan {
         ids.check_user(spec.user)?;
         report_walls(&mut report, spec, site.kept.is_some(), survey);
         refuse_gaps(spec.isolation, &report)?;
+        let fallback = Fallback::new(spec.isolation, &spec.network);
         let own_cgroups =
             report.state(Wall::CgroupNamespace) == State::Given && weaken.keeps(Wall::CgroupNamespace);
         Ok(Self {
@@ -85,7 +89,8 @@ impl Plan {
             host_name: root::host_name(spec).into_bytes(),
             limits: resource_limits(spec, &report),
             nesting: spec.nesting,
-            wiring: (spec.network.mode != Mode::None).then(Wiring::new),
+            wiring: (spec.network.mode != Mode::None).then(|| Wiring::new(&fallback)),
+            fallback,
             ids,
             cgroup,
             weaken,
@@ -117,6 +122,26 @@ impl Plan {
         }
         arguments.extend(self.weaken.init_arguments());
         arguments.iter().map(|argument| host_path(Path::new(argument))).collect()
+    }
+
+    /// Takes in what was found out only while it was built: on a kernel without rules for packets the network has some
+    /// ports alone, which is reported, or there is none.
+    pub fn hear(&mut self, outcome: Result<Built, JailError>) -> Result<(), JailError> {
+        match (outcome, &self.fallback) {
+            (Ok(Built { without_rules: Some(error) }), Fallback::Ports(ports)) => {
+                network::report_ports(&mut self.report, ports, &error);
+                Ok(())
+            }
+            (Err(JailError::NoRules(error)), Fallback::Strict) => Err(JailError::Strict {
+                wall: Wall::Egress,
+                source: Gap(network::lack(&error)),
+                hint: network::LOAD.to_owned(),
+            }),
+            (Err(JailError::NoRules(error)), Fallback::TooMany(count)) => {
+                Err(JailError::TooManyPorts { count: *count, source: Gap(network::lack(&error)) })
+            }
+            (outcome, _) => outcome.map(drop),
+        }
     }
 
     /// The effective isolation.

@@ -96,7 +96,7 @@ impl Sandbox {
             own: &own,
             kept: order.kept.as_deref(),
         };
-        let plan = match plan(order, &site, survey, weakened()) {
+        let mut plan = match plan(order, &site, survey, weakened()) {
             Ok(plan) => plan,
             Err(error) => {
                 if let Some(Ok(begun)) = begun {
@@ -156,7 +156,7 @@ impl Sandbox {
             }
             Err(error) => {
                 // What the builder has to say, if anything, came first.
-                let said = jailed.is_decided().then(|| jailed.outcome(None).err()).flatten();
+                let said = jailed.is_decided().then(|| plan.hear(jailed.outcome(None)).err()).flatten();
                 let error = said.map_or(error, KeeperError::from);
                 jailed.destroy();
                 remove_cgroup(&plan);

@@ -78,7 +78,7 @@ fn wait_for_walls(sandbox: &mut Sandbox, engine: &UnixStream) -> Result<(), Keep
     ];
     wait(&mut descriptors)?;
     let supervisor_ended = !descriptors[1].revents().is_empty();
-    sandbox.jailed.outcome(Some(&sandbox.root))?;
+    sandbox.plan.hear(sandbox.jailed.outcome(Some(&sandbox.root)))?;
     // One that has ended well by now has served a command that was over at once.
     if supervisor_ended && let Some(error) = sandbox.supervisor.failure() {
         return Err(KeeperError::Unconfined(error));

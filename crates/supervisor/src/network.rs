@@ -4,15 +4,18 @@
 mod ledger;
 mod repeats;
 
+use std::collections::BTreeSet;
 use std::io::{self, IoSliceMut};
 use std::mem::MaybeUninit;
+use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use gateway::{Entrance, Gateway, Limits, Witness};
+use gateway::{Arrival, Entrance, Gateway, Limits, Witness};
+use jail::{HandedOut, MOST_HANDED_OUT};
 use policy::network::NetworkPolicy;
-use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, getsockname, recvmsg};
 use tokio::io::Interest;
 use tokio::net::UnixStream;
 use tokio::sync::broadcast::error::RecvError;
@@ -36,6 +39,8 @@ pub(crate) struct Network {
     gateway: Arc<Gateway>,
     ledger: Arc<Ledger>,
     serving: Mutex<Option<JoinHandle<()>>>,
+    /// The ports that lead out, where not all do.
+    ports: Arc<OnceLock<Vec<u16>>>,
 }
 
 impl Network {
@@ -46,12 +51,23 @@ impl Network {
             gateway: Arc::new(Gateway::new(policy, Limits::of_this_process(), witness)),
             ledger,
             serving: Mutex::default(),
+            ports: Arc::default(),
         }
     }
 
     /// Begins to serve what comes from inside.
     pub(crate) fn open(&self, gate: UnixStream) {
-        let serving = tokio::spawn(serve(gate, Arc::clone(&self.gateway)));
+        let (gateway, ledger, ports) =
+            (Arc::clone(&self.gateway), Arc::clone(&self.ledger), Arc::clone(&self.ports));
+        let serving = tokio::spawn(serve(gate, gateway, move |entrance| {
+            if entrance.arrival == Arrival::Straight {
+                let listening = ports_of(entrance)?;
+                // Nothing leaves by a way that is not on record.
+                ledger.entrances(&listening).map_err(io::Error::other)?;
+                ports.set(listening).map_err(|_| io::ErrorKind::AlreadyExists)?;
+            }
+            Ok(())
+        }));
         *self.serving.lock().unwrap_or_else(PoisonError::into_inner) = Some(serving);
     }
 
@@ -79,9 +95,9 @@ impl Network {
     pub(crate) async fn tell(&self, channel: &mut Channel, net: Net) -> Result<(), LaneError> {
         let sender = &mut channel.messages.sender;
         if net.total {
-            return sender
-                .send_message(&Flows { total: Some(self.ledger.total()), ..Flows::default() })
-                .await;
+            let ports = self.ports.get().into_iter().flatten().map(|port| (*port).into()).collect();
+            let total = Some(self.ledger.total());
+            return sender.send_message(&Flows { total, ports, ..Flows::default() }).await;
         }
         let mut changes = self.ledger.follow();
         let mut flows = self.ledger.flows();
@@ -101,10 +117,13 @@ impl Network {
     }
 }
 
-/// Serves each entrance as it comes, until it is dropped.
-async fn serve(gate: UnixStream, gateway: Arc<Gateway>) {
+/// Serves each entrance as it comes, once it has been noted, until it is dropped.
+async fn serve(gate: UnixStream, gateway: Arc<Gateway>, note: impl Fn(&Entrance) -> io::Result<()>) {
     let mut entrances = JoinSet::new();
     while let Ok(Some(entrance)) = gate.async_io(Interest::READABLE, || receive(&gate)).await {
+        if note(&entrance).is_err() {
+            break;
+        }
         let gateway = Arc::clone(&gateway);
         entrances.spawn(async move { gateway.serve(entrance).await });
     }
@@ -112,10 +131,10 @@ async fn serve(gate: UnixStream, gateway: Arc<Gateway>) {
     while entrances.join_next().await.is_some() {}
 }
 
-/// Receives two sockets; none when there are no more.
+/// Receives the sockets of an entrance; none when there are no more.
 fn receive(gate: &UnixStream) -> io::Result<Option<Entrance>> {
     let mut byte = [0];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_HANDED_OUT))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
     let received = recvmsg(gate, &mut [IoSliceMut::new(&mut byte)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
     if received.bytes == 0 {
@@ -127,6 +146,25 @@ fn receive(gate: &UnixStream) -> io::Result<Option<Entrance>> {
             sockets.extend(received);
         }
     }
-    let [connections, questions] = sockets.try_into().map_err(|_| io::ErrorKind::InvalidData)?;
-    Ok(Some(Entrance { connections, questions }))
+    match HandedOut::of(byte[0]).ok_or(io::ErrorKind::InvalidData)? {
+        HandedOut::Led => {
+            let [connections, questions] = sockets.try_into().map_err(|_| io::ErrorKind::InvalidData)?;
+            Ok(Some(Entrance { connections: vec![connections], questions, arrival: Arrival::Led }))
+        }
+        HandedOut::ByPorts => {
+            let mut sockets = sockets.into_iter();
+            let questions = sockets.next().ok_or(io::ErrorKind::InvalidData)?;
+            Ok(Some(Entrance { questions, connections: sockets.collect(), arrival: Arrival::Straight }))
+        }
+    }
+}
+
+/// The ports of an entrance, each once whatever the families.
+fn ports_of(entrance: &Entrance) -> io::Result<Vec<u16>> {
+    let mut ports = BTreeSet::new();
+    for socket in &entrance.connections {
+        let place = SocketAddr::try_from(getsockname(socket)?)?;
+        ports.insert(place.port());
+    }
+    Ok(ports.into_iter().collect())
 }

@@ -61,8 +61,8 @@ impl<'plan> Draft<'plan> {
         let nested = brief.nesting == Nesting::Open;
         [brief.has_root, brief.own_cgroups, nested].iter().for_each(|yes| self.put(&[u8::from(*yes)]));
         self.put(&[u8::from(brief.wiring.is_some())]);
-        if let Some(Wiring { routes, routes_v6, rules }) = brief.wiring {
-            [routes, routes_v6, rules].iter().for_each(|messages| self.put_sized(messages));
+        if let Some(Wiring { routes, routes_v6, rules, ports }) = brief.wiring {
+            [routes, routes_v6, rules, ports].iter().for_each(|messages| self.put_sized(messages));
         }
         for limit in brief.limits {
             let (resource, value) = limit.unwrap_or((NO_LIMIT, 0));

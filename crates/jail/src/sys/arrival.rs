@@ -10,6 +10,7 @@ use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg}
 
 use super::{Errno, NULL, Outcome, check};
 use crate::blueprint::MOST_ARGUMENTS;
+use crate::network::{HandedOut, MOST_HANDED_OUT};
 
 /// The arguments of a program as execve takes them, in an array that needs no allocation.
 pub(crate) struct Pointers<'strings> {
@@ -112,13 +113,15 @@ pub(crate) fn receive(
     Ok((count, received))
 }
 
-/// Sends two descriptors and one byte, so that there is something to be received.
-pub(crate) fn hand_out(socket: RawFd, descriptors: &[BorrowedFd<'_>; 2]) -> Outcome {
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+/// Sends descriptors and one byte, which says what they are.
+pub(crate) fn hand_out(socket: RawFd, what: HandedOut, descriptors: &[BorrowedFd<'_>]) -> Outcome {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_HANDED_OUT))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    ancillary.push(SendAncillaryMessage::ScmRights(descriptors));
+    if !ancillary.push(SendAncillaryMessage::ScmRights(descriptors)) {
+        return Err(Errno(libc::E2BIG));
+    }
     // SAFETY: the number is one of those that the caller keeps open for as long as it builds.
     let socket = unsafe { BorrowedFd::borrow_raw(socket) };
-    let sent = sendmsg(socket, &[IoSlice::new(&[0])], &mut ancillary, SendFlags::NOSIGNAL);
+    let sent = sendmsg(socket, &[IoSlice::new(&[what as u8])], &mut ancillary, SendFlags::NOSIGNAL);
     sent.map(drop).map_err(|errno| Errno(errno.raw_os_error()))
 }

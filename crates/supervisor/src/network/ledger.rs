@@ -82,6 +82,11 @@ impl Ledger {
         self.record.put(&Event::policy(policy))
     }
 
+    /// Only these ports lead out.
+    pub(super) fn entrances(&self, ports: &[u16]) -> Result<(), RecordError> {
+        self.record.put(&Event::Entrances { ports: ports.to_vec() })
+    }
+
     /// Every line.
     pub(crate) fn flows(&self) -> Vec<Flow> {
         let table = self.table();

@@ -23,6 +23,9 @@ pub struct Flows {
     /// The sum of all, where that was wanted.
     #[prost(message, optional, tag = "3")]
     pub total: Option<Total>,
+    /// With the sum: the ports that lead out, where not all do.
+    #[prost(uint32, repeated, tag = "4")]
+    pub ports: Vec<u32>,
 }
 
 /// What all lines are together.
