@@ -37,7 +37,7 @@ pub use error::EngineError;
 pub use files::{FileError, Files};
 pub use handover::{KeeperEvent, Problem, Reason, Stay};
 pub use kept::Unclaimed;
-pub use network::{Watched, read_allowlist, standing_rules};
+pub use network::{Held, Watched, read_allowlist, standing_rules};
 pub use pause::Pause;
 pub use processes::{Process, Snapshot};
 pub use reconcile::Cleaning;

@@ -68,14 +68,43 @@ impl Watched {
     }
 }
 
+/// How much of a new policy holds in a sandbox that runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Held {
+    /// All of it.
+    All,
+    /// Not on ports that nobody listened on at its start, where the kernel has no rules to lead them by.
+    OnPorts {
+        /// Those that lead out.
+        open: Vec<u16>,
+        /// Those that it names besides.
+        closed: Vec<u16>,
+    },
+}
+
+impl Held {
+    /// `open` is empty where all ports lead out.
+    fn of(policy: &NetworkPolicy, open: &[u32]) -> Self {
+        let open: Vec<u16> = open.iter().filter_map(|port| u16::try_from(*port).ok()).collect();
+        let mut closed: Vec<u16> = policy.named_ports().into_iter().collect();
+        closed.retain(|port| !open.contains(port));
+        if open.is_empty() || (closed.is_empty() && !policy.allows_unnamed_ports()) {
+            return Self::All;
+        }
+        Self::OnPorts { open, closed }
+    }
+}
+
 impl Engine {
     /// What may leave a sandbox.
     pub fn policy(&self, id: &SandboxId) -> Result<NetworkPolicy, EngineError> {
         Ok(self.filed(id)?.spec.network)
     }
 
-    /// Gives a sandbox another policy: one that runs at once, one that is kept also when it starts again.
-    pub async fn set_policy(&self, id: &SandboxId, policy: NetworkPolicy) -> Result<(), EngineError> {
+    /// Gives a sandbox another policy: one that runs at once, one that is kept also when it starts again. Says what of it
+    /// only holds then.
+    pub async fn set_policy(&self, id: &SandboxId, policy: NetworkPolicy) -> Result<Held, EngineError> {
+        let mut held = Held::All;
         let _lock = kept::lock(&self.directories.kept())?;
         let mut filed = self.filed(id)?;
         filed.spec.network = policy;
@@ -83,8 +112,10 @@ impl Engine {
             let json = serde_json::to_string(&filed.spec.network).map_err(io::Error::other);
             let json = json.map_err(silent(id))?;
             self.tell(id, Ask::SetPolicy(wire::Policy { json })).await.map_err(without_network(id))?;
+            held = Held::of(&filed.spec.network, &self.network_total(id).await?.ports);
         }
-        self.refile(id, &filed)
+        self.refile(id, &filed)?;
+        Ok(held)
     }
 
     /// What has been seen of a running sandbox's network; with `follow` also what is seen from now on.
@@ -95,9 +126,13 @@ impl Engine {
 
     /// What has gone in and out of a running sandbox so far; none where it has no network.
     pub async fn traffic(&self, id: &SandboxId) -> Result<Option<Total>, EngineError> {
+        Ok(self.network_total(id).await?.total)
+    }
+
+    async fn network_total(&self, id: &SandboxId) -> Result<Flows, EngineError> {
         let mut asked = self.ask(id, Ask::Net(Net { follow: false, total: true })).await?;
         let flows = asked.channel.messages.receiver.next_message::<Flows>().await;
-        Ok(flows.map_err(io::Error::other).map_err(silent(id))?.and_then(|flows| flows.total))
+        Ok(flows.map_err(io::Error::other).map_err(silent(id))?.unwrap_or_default())
     }
 }
 
@@ -109,5 +144,28 @@ fn without_network(id: &SandboxId) -> impl Fn(EngineError) -> EngineError {
             EngineError::NoNetwork(id.to_string())
         }
         error => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use policy::network::Mode;
+
+    use super::*;
+
+    #[test]
+    fn what_is_not_listened_on_is_said() {
+        let policy = |rules: &[&str]| NetworkPolicy {
+            mode: Mode::Allowlist,
+            allow: rules.iter().map(|rule| rule.parse().unwrap()).collect(),
+            ..NetworkPolicy::default()
+        };
+        let open = [53, 80, 443, 7];
+        let held = |rules: &[&str]| Held::of(&policy(rules), &open);
+        assert_eq!(held(&["a.example", "b.example:7"]), Held::All);
+        let on_ports = |closed: &[u16]| Held::OnPorts { open: vec![53, 80, 443, 7], closed: closed.to_vec() };
+        assert_eq!(held(&["a.example:22", "b.example:7"]), on_ports(&[22]));
+        assert_eq!(held(&["a.example:*"]), on_ports(&[]));
+        assert_eq!(Held::of(&policy(&["a.example:22"]), &[]), Held::All);
     }
 }

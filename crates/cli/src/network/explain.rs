@@ -1,10 +1,11 @@
 //! `agentbox policy`: what may leave a sandbox, changed, shown, and explained by the same function that decides.
 
+use std::io::{self, Write as _};
 use std::net::IpAddr;
 use std::num::NonZeroU16;
 use std::process::ExitCode;
 
-use engine::Engine;
+use engine::{Engine, Held};
 use policy::network::{
     HostError, HostName, HttpPath, HttpRuleError, Method, NetworkPolicy, Refusal, Request, Verdict,
 };
@@ -51,8 +52,20 @@ fn set(set: SetPolicy) -> Result<ExitCode, Failure> {
     let engine = Engine::open()?;
     let id = engine.find(&set.sandbox)?;
     let policy = resolve_change(set.network)?;
-    in_runtime(async { Ok(engine.set_policy(&id, policy).await?) })?;
+    if let Held::OnPorts { open, closed } = in_runtime(async { Ok(engine.set_policy(&id, policy).await?) })? {
+        let _ = writeln!(io::stderr(), "warning: {}", not_yet(&open, &closed));
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// What of a policy waits for the next start, on a kernel without rules to lead every port by.
+fn not_yet(open: &[u16], closed: &[u16]) -> String {
+    let list = |ports: &[u16]| ports.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+    let open = format!("only ports {} lead out of this sandbox, as the kernel has no nftables", list(open));
+    match closed {
+        [] => format!("{open}; a port is served that a rule names when the sandbox starts"),
+        closed => format!("{open}; {} will be reached once it is started anew", list(closed)),
+    }
 }
 
 /// What is to be reached, as it was written.
