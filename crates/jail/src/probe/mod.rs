@@ -111,7 +111,7 @@ probes! {
     IdMappedMount "id-mapped-mount", Need::Only("--mount as root"), "a tree shown with other ids",
     Overlay "overlay", Need::Only("review workspaces and images, which this version does not have yet"),
         "one directory laid over another in a user namespace",
-    NftRedirect "nft-redirect", Need::Only("the gateway, which this version does not have yet"),
+    NftRedirect "nft-redirect", Need::Only("sandboxes with a network"),
         "connections redirected by nftables in a network namespace of its own",
 }
 
@@ -135,6 +135,7 @@ impl Probe {
             Self::Kernel => return Ok(kernel::version()),
             Self::Landlock => return privileges::landlock(),
             Self::IdRange => return id_range(ground.id_ranges),
+            Self::NftRedirect => return netfilter::redirect(),
             Self::IdMappedMount if !geteuid().is_root() => {
                 return Ok(Finding::given("not needed: an ordinary user's files are shown as they are"));
             }
@@ -153,7 +154,6 @@ impl Probe {
             Self::DiskLimit => mounts::limited_tmpfs(&staging),
             Self::Overlay => mounts::overlay(&staging),
             Self::Seccomp => privileges::seccomp(),
-            Self::NftRedirect => netfilter::redirect(),
         };
         done.map(|()| Finding::given(self.meaning()))
     }

@@ -1,14 +1,30 @@
 //! The rules by which the gateway gets every connection of a sandbox, given to the kernel in a network namespace of its
 //! own.
 
+use policy::State;
 use rustix::net::netlink::NETFILTER;
 
 use super::trial::{Refusal, Trial};
+use super::{Finding, Probe};
 use crate::netlink::tell;
 use crate::network;
 
-pub(super) fn redirect() -> Result<(), Refusal> {
+/// Without them there is a network all the same, on the ports that its policy names.
+pub(super) fn redirect() -> Result<Finding, Refusal> {
     let rules = network::rules();
     let add = || tell(Some(NETFILTER), &rules);
-    Trial::namespaces(libc::CLONE_NEWNET).run(&[("add redirecting nftables rules", &add)])
+    let refusal = match Trial::namespaces(libc::CLONE_NEWNET).run(&[("add redirecting nftables rules", &add)])
+    {
+        Ok(()) => return Ok(Finding::given(Probe::NftRedirect.meaning())),
+        Err(refusal) => refusal,
+    };
+    match refusal.source.raw_os_error() {
+        Some(errno) if network::are_rules_absent(errno) => {
+            let lack = network::lack(&refusal.source);
+            let detail =
+                format!("{lack}: a network leads out only on ports 80, 443 and those that its policy names");
+            Ok(Finding { state: State::Weaker, detail, errno: Some(errno) })
+        }
+        _ => Err(refusal),
+    }
 }
