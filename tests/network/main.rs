@@ -26,5 +26,6 @@ mod requests;
 mod resolvers;
 mod services;
 mod speech;
+mod unruled;
 mod upstream;
 mod walls;
