@@ -11,14 +11,17 @@
 ARCH    := $(shell uname -m)
 MUSL    := $(ARCH)-unknown-linux-musl
 GNU     := $(ARCH)-unknown-linux-gnu
-# Both programs are static: against musl where its target is installed, else against glibc.
+# Both programs are static: against musl where its target is installed, else against glibc. There a library that makes
+# random numbers would look for the kernel's call at run time, which nothing static can, and then for a device.
 TRIPLE  := $(if $(wildcard $(shell rustc --print target-libdir --target $(MUSL) 2>/dev/null)),$(MUSL),$(GNU))
-CARGO   := $(if $(filter $(GNU),$(TRIPLE)),RUSTFLAGS="-C target-feature=+crt-static" )cargo
+STATIC  := -C target-feature=+crt-static --cfg getrandom_backend="linux_getrandom"
+CARGO   := $(if $(filter $(GNU),$(TRIPLE)),RUSTFLAGS='$(STATIC)' )cargo
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
 PREFIX  ?= /usr/local
 TIME    ?= 60
 RELEASE := target/$(TRIPLE)/release
 export AGENTBOX_TRIPLE := $(TRIPLE)
+export AGENTBOX_STATIC := $(STATIC)
 
 .PHONY: build run test test-full fuzz bench install release lint tools clean
 

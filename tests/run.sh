@@ -9,7 +9,7 @@ triple="${AGENTBOX_TRIPLE:?run this by make test}"
 say() { printf '\n== %s\n' "$*" >&2; }
 cargo_static() {
   case "$triple" in
-    *-gnu) RUSTFLAGS="-C target-feature=+crt-static" cargo "$@" ;;
+    *-gnu) RUSTFLAGS="${AGENTBOX_STATIC:?run this by make test}" cargo "$@" ;;
     *) cargo "$@" ;;
   esac
 }
