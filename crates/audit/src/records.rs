@@ -94,7 +94,7 @@ struct Reader {
 
 impl Reader {
     fn start(directory: &Path, id: &SandboxId) -> Result<Self, ReadError> {
-        Ok(Self { walk: Walk::start(directory, id)?, strange: None, waiting: None, is_shown: false })
+        Ok(Self { walk: Walk::start_to_show(directory, id)?, strange: None, waiting: None, is_shown: false })
     }
 
     /// The next record, or nothing at the end of what is there now.
