@@ -4,6 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -38,6 +39,13 @@ pub(crate) struct Git {
     index: Option<PathBuf>,
     /// Object stores beside the repository's own.
     alternates: Vec<PathBuf>,
+    /// Where new objects go, if not into the repository.
+    store: Option<PathBuf>,
+    /// What is said beside `SETTINGS`; the last word counts.
+    settings: Vec<String>,
+    variables: Vec<(&'static str, OsString)>,
+    /// Whose files it writes, where that is not whoever calls.
+    writer: Option<(u32, u32)>,
 }
 
 /// Why git did not do what it was told.
@@ -70,7 +78,41 @@ impl Git {
         let program = PROGRAMS.iter().map(PathBuf::from).find(|path| path.exists());
         let program = program.ok_or(GitError::NotInstalled)?;
         let directory = directory.to_owned();
-        Ok(Self { program, directory, work_tree: None, index: None, alternates: Vec::new() })
+        Ok(Self {
+            program,
+            directory,
+            work_tree: None,
+            index: None,
+            alternates: Vec::new(),
+            store: None,
+            settings: Vec::new(),
+            variables: Vec::new(),
+            writer: None,
+        })
+    }
+
+    /// The same with new objects somewhere else.
+    pub(crate) fn storing_in(mut self, store: &Path) -> Self {
+        self.store = Some(store.to_owned());
+        self
+    }
+
+    /// The same with a setting of the caller's.
+    pub(crate) fn set(mut self, setting: &str) -> Self {
+        self.settings.push(setting.to_owned());
+        self
+    }
+
+    /// The same with a variable of the caller's.
+    pub(crate) fn variable(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
+        self.variables.push((name, value.into()));
+        self
+    }
+
+    /// The same with what it writes belonging to somebody: root writes as whoever owns a repository.
+    pub(crate) fn writing_as(mut self, writer: Option<(u32, u32)>) -> Self {
+        self.writer = writer;
+        self
     }
 
     /// The same for a tree of files.
@@ -122,7 +164,16 @@ impl Git {
         if !self.alternates.is_empty() {
             command.env("GIT_ALTERNATE_OBJECT_DIRECTORIES", listed(&self.alternates));
         }
-        for setting in SETTINGS {
+        if let Some(store) = &self.store {
+            command.env("GIT_OBJECT_DIRECTORY", store);
+        }
+        for (name, value) in &self.variables {
+            command.env(name, value);
+        }
+        if let Some((user, group)) = self.writer {
+            command.uid(user).gid(group);
+        }
+        for setting in SETTINGS.into_iter().chain(self.settings.iter().map(String::as_str)) {
             command.args(["-c", setting]);
         }
         command.args(words);

@@ -1,0 +1,79 @@
+//! Asks git what it would ignore: one process for all questions of a snapshot, answered one after the other, in a tree of
+//! ours that holds the rules.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+
+use crate::git::{Git, GitError};
+
+/// As many bytes are asked at once; they fit into a pipe, so that neither side waits for the other.
+const AT_ONCE: usize = 32 << 10;
+
+/// A process that answers.
+pub(crate) struct Ignore {
+    child: Child,
+    questions: ChildStdin,
+    answers: BufReader<ChildStdout>,
+}
+
+impl Ignore {
+    /// Starts it with the rules below `tree`.
+    pub(crate) fn start(git: &Git, tree: &Path) -> Result<Self, GitError> {
+        // Whether a path is in the index is known already, and does not have to be read again.
+        let words = ["check-ignore", "-z", "-v", "-n", "--no-index", "--stdin"];
+        let mut command = git.clone().on(tree).command(words);
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(GitError::Run)?;
+        match (child.stdin.take(), child.stdout.take()) {
+            (Some(questions), Some(answers)) => {
+                Ok(Self { child, questions, answers: BufReader::new(answers) })
+            }
+            _ => Err(GitError::Run(std::io::ErrorKind::BrokenPipe.into())),
+        }
+    }
+
+    /// Which of them it would ignore, in their order.
+    pub(crate) fn ask(&mut self, paths: &[&[u8]]) -> Result<Vec<bool>, GitError> {
+        let mut ignored = Vec::with_capacity(paths.len());
+        let mut rest = paths;
+        while !rest.is_empty() {
+            let mut asked = Vec::new();
+            let mut count = 0;
+            for path in rest {
+                if count > 0 && asked.len() + path.len() > AT_ONCE {
+                    break;
+                }
+                asked.extend_from_slice(path);
+                asked.push(0);
+                count += 1;
+            }
+            self.questions.write_all(&asked).and_then(|()| self.questions.flush()).map_err(GitError::Run)?;
+            for _ in 0..count {
+                ignored.push(self.answer().map_err(GitError::Run)?);
+            }
+            rest = rest.get(count..).unwrap_or_default();
+        }
+        Ok(ignored)
+    }
+
+    /// One answer: the file of the rule, its line, the rule, and the path again.
+    fn answer(&mut self) -> std::io::Result<bool> {
+        let mut fields: [Vec<u8>; 4] = Default::default();
+        for field in &mut fields {
+            self.answers.read_until(0, field)?;
+            if field.pop() != Some(0) {
+                return Err(std::io::ErrorKind::UnexpectedEof.into());
+            }
+        }
+        let [source, _, rule, _] = fields;
+        Ok(!source.is_empty() && rule.first() != Some(&b'!'))
+    }
+}
+
+impl Drop for Ignore {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

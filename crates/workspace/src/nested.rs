@@ -1,0 +1,111 @@
+//! Repositories in a layer, read as data: no git ever runs in one. Names that only look like a repository's are refused,
+//! as git does.
+
+use std::io::Read as _;
+
+use crate::layer::Directory;
+use crate::walk::joined;
+
+/// A file that names a commit or a ref is no longer.
+const SHORT: u64 = 1024;
+/// A list of refs is not read further.
+const LIST: u64 = 4 << 20;
+
+/// Whether git would refuse a name: one that some file system takes for `.git`, or a link called `.gitmodules`.
+pub(crate) fn is_refused(name: &[u8], is_link: bool) -> bool {
+    let name = name.to_ascii_lowercase();
+    let end = name.iter().position(|byte| *byte == b':' || *byte == b'\\').unwrap_or(name.len());
+    let name = name.get(..end).unwrap_or_default();
+    let end = name.iter().rposition(|byte| !matches!(byte, b' ' | b'.')).map_or(0, |last| last + 1);
+    let bare = name.get(..end).unwrap_or_default();
+    let is_modules = [b".gitmodules".as_slice(), b"gitmod~", b"gi7eba~"].iter().any(|it| bare.starts_with(it));
+    bare == b".git" || bare == b"git~1" || (is_link && is_modules)
+}
+
+/// The commit that the workspace's own repository stands at inside.
+pub(crate) fn tip(top: &Directory, length: usize) -> Option<String> {
+    resolve(top, b".git", length)
+}
+
+/// The commit that a repository below the workspace stands at; none where the layer does not say.
+pub(crate) fn head(top: &Directory, path: &[u8], length: usize) -> Option<String> {
+    let dot_git = joined(path, b".git");
+    resolve(top, &dot_git, length).or_else(|| {
+        let text = read(top, &dot_git, SHORT)?;
+        let target = text.strip_prefix(b"gitdir: ")?.trim_ascii();
+        resolve(top, &plain(path, target)?, length)
+    })
+}
+
+/// What HEAD is in a directory of git's.
+fn resolve(top: &Directory, directory: &[u8], length: usize) -> Option<String> {
+    let text = read(top, &joined(directory, b"HEAD"), SHORT)?;
+    let Some(name) = text.strip_prefix(b"ref: ") else { return commit(&text, length) };
+    let name = name.trim_ascii();
+    let is_plain = |part: &[u8]| !part.is_empty() && !part.starts_with(b".");
+    if !name.starts_with(b"refs/") || !name.split(|byte| *byte == b'/').all(is_plain) {
+        return None;
+    }
+    if let Some(text) = read(top, &joined(directory, name), SHORT) {
+        return commit(&text, length);
+    }
+    let packed = read(top, &joined(directory, b"packed-refs"), LIST)?;
+    let mut lines = packed.split(|byte| *byte == b'\n');
+    lines.find_map(|line| {
+        let (object, rest) = line.split_at_checked(length)?;
+        (rest.strip_prefix(b" ")? == name).then(|| commit(object, length))?
+    })
+}
+
+fn commit(text: &[u8], length: usize) -> Option<String> {
+    let text = std::str::from_utf8(text.trim_ascii()).ok()?;
+    let is_commit = text.len() == length && text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    is_commit.then(|| text.to_ascii_lowercase())
+}
+
+/// A whole small file beneath the top.
+fn read(top: &Directory, path: &[u8], most: u64) -> Option<Vec<u8>> {
+    let (file, _) = top.file(path).ok()?;
+    let mut text = Vec::new();
+    file.take(most + 1).read_to_end(&mut text).ok()?;
+    Some(text).filter(|text| text.len() as u64 <= most)
+}
+
+/// Where a relative path leads from a directory, by its text alone; none where that is outside.
+fn plain(directory: &[u8], path: &[u8]) -> Option<Vec<u8>> {
+    if path.starts_with(b"/") {
+        return None;
+    }
+    let mut parts: Vec<&[u8]> = directory.split(|byte| *byte == b'/').collect();
+    for part in path.split(|byte| *byte == b'/') {
+        match part {
+            b"" | b"." => {}
+            b".." => drop(parts.pop()?),
+            part => parts.push(part),
+        }
+    }
+    Some(parts.join(&b'/')).filter(|path| !path.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_pass_for_a_repository_are_refused() {
+        for name in [".git", ".GIT", ".git. .", "git~1", ".git::$INDEX", "GIT~1 "] {
+            assert!(is_refused(name.as_bytes(), false), "{name}");
+        }
+        for name in [".gitignore", ".github", "git", ".gitmodules", "git~2"] {
+            assert!(!is_refused(name.as_bytes(), false), "{name}");
+        }
+        assert!(is_refused(b".gitmodules", true) && !is_refused(b".gitattributes", true));
+    }
+
+    #[test]
+    fn paths_stay_inside() {
+        assert_eq!(plain(b"a/b", b"../../.git/modules/b").unwrap(), b".git/modules/b");
+        assert_eq!(plain(b"a", b"../../x"), None);
+        assert_eq!(plain(b"a", b"/x"), None);
+    }
+}

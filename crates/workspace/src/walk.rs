@@ -1,0 +1,349 @@
+//! Reads a layer against the base: what was written, what is gone, what git would not take, and what cannot be taken.
+//! A directory that git ignores is not looked into.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::os::fd::OwnedFd;
+
+use rustix::fs::Stat;
+use rustix::io::Errno;
+
+use crate::base::{Base, is_beneath};
+use crate::error::ReviewError;
+use crate::git::Git;
+use crate::ignore::Ignore;
+use crate::layer::{Directory, Entry, Kind, is_elsewhere};
+use crate::limits::Limits;
+use crate::nested;
+use crate::remark::{Remark, Why};
+use crate::staging::Staging;
+
+/// What a layer changes, as far as git would take it.
+#[derive(Debug, Default)]
+pub(crate) struct Walked {
+    /// Paths that lie in the staging tree, with how many bytes.
+    pub(crate) written: BTreeMap<Vec<u8>, u64>,
+    /// Paths of the base that are gone.
+    pub(crate) removed: BTreeSet<Vec<u8>>,
+    /// Other commits of repositories inside.
+    pub(crate) pointers: BTreeMap<Vec<u8>, String>,
+    /// What does not come back.
+    pub(crate) remarks: Vec<Remark>,
+    /// Paths at which the owner has something that is hidden inside.
+    pub(crate) over_hidden: BTreeSet<Vec<u8>>,
+}
+
+/// A walk through one layer.
+pub(crate) struct Walk<'a> {
+    pub(crate) base: &'a Base,
+    /// What the agent's own commits have beside the base.
+    pub(crate) also_known: &'a BTreeSet<Vec<u8>>,
+    pub(crate) hidden: &'a BTreeSet<Vec<u8>>,
+    pub(crate) git: &'a Git,
+    pub(crate) rules: OwnedFd,
+    pub(crate) staging: Staging,
+    pub(crate) limits: Limits,
+    top: Directory,
+    ignore: Option<Ignore>,
+    ruled: BTreeSet<Vec<u8>>,
+    seen: u64,
+    bytes: u64,
+    found: Walked,
+}
+
+impl<'a> Walk<'a> {
+    /// Begins at the top of a layer.
+    pub(crate) fn new(
+        base: &'a Base,
+        known: [&'a BTreeSet<Vec<u8>>; 2],
+        git: &'a Git,
+        rules: OwnedFd,
+        staging: Staging,
+        top: Directory,
+    ) -> Self {
+        let [also_known, hidden] = known;
+        Self {
+            base,
+            also_known,
+            hidden,
+            git,
+            rules,
+            staging,
+            limits: Limits::default(),
+            top,
+            ignore: None,
+            ruled: BTreeSet::new(),
+            seen: 0,
+            bytes: 0,
+            found: Walked::default(),
+        }
+    }
+
+    /// Goes through all of it.
+    pub(crate) fn run(mut self) -> Result<(Walked, Staging), ReviewError> {
+        let top = self.top.directory(b".").map_err(|errno| unreadable(b"", errno))?;
+        self.directory(&top, b"", 0)?;
+        let written = &self.found.written;
+        // What is below a path that was written goes when that takes its place.
+        self.found.removed.retain(|path| !is_at_or_below(path, |path| written.contains_key(path)));
+        Ok((self.found, self.staging))
+    }
+
+    fn directory(&mut self, directory: &Directory, path: &[u8], depth: usize) -> Result<(), ReviewError> {
+        if depth > self.limits.depth {
+            return Err(ReviewError::TooMuch { what: "levels", most: self.limits.depth as u64 });
+        }
+        if directory.is_elsewhere() {
+            return Err(ReviewError::Layer(path.escape_ascii().to_string()));
+        }
+        if directory.is_opaque() && depth > 0 {
+            self.remove_below(path);
+        }
+        let most = self.limits.entries - self.seen;
+        let entries = directory.entries(most).map_err(|errno| unreadable(path, errno))?;
+        let entries =
+            entries.ok_or(ReviewError::TooMuch { what: "entries", most: self.limits.entries })?;
+        self.seen += entries.len() as u64;
+        let entries: Vec<(Vec<u8>, Entry)> =
+            entries.into_iter().map(|entry| (joined(path, &entry.name), entry)).collect();
+        let entries: Vec<(Vec<u8>, Entry)> =
+            entries.into_iter().filter(|(path, entry)| self.is_possible(path, entry)).collect();
+        let ignored = self.ignored(directory, path, &entries)?;
+        for ((path, entry), is_ignored) in entries.iter().zip(ignored) {
+            match entry.kind {
+                Kind::Whiteout => self.remove(path),
+                Kind::Special => {
+                    self.remove(path);
+                    if !is_ignored {
+                        self.leave(path, Why::Special);
+                    }
+                }
+                Kind::File | Kind::Link if is_ignored => self.remove(path),
+                Kind::File => self.file(directory, path, &entry.name)?,
+                Kind::Link => self.link(directory, path, &entry.name)?,
+                Kind::Directory => self.below(directory, path, &entry.name, is_ignored, depth)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether git could have something of that name at all.
+    fn is_possible(&mut self, path: &[u8], entry: &Entry) -> bool {
+        if entry.name == b".git" {
+            return false;
+        }
+        let why = if path.len() > self.limits.path {
+            Why::Long
+        } else if nested::is_refused(&entry.name, matches!(entry.kind, Kind::Link)) {
+            Why::Name
+        } else {
+            return true;
+        };
+        if !matches!(entry.kind, Kind::Whiteout) {
+            self.leave(path, why);
+        }
+        false
+    }
+
+    fn below(
+        &mut self,
+        directory: &Directory,
+        path: &[u8],
+        name: &[u8],
+        is_ignored: bool,
+        depth: usize,
+    ) -> Result<(), ReviewError> {
+        let listed = self.base.listing.get(path);
+        if listed.is_some_and(|entry| entry.mode == "160000") {
+            return self.pointer(path, listed.map(|entry| entry.object.clone()).unwrap_or_default());
+        }
+        if self.base.nested.contains(path) {
+            self.leave(path, Why::Repository);
+            return Ok(());
+        }
+        if listed.is_some() {
+            self.found.removed.insert(path.to_vec());
+        }
+        if is_ignored {
+            return Ok(());
+        }
+        let inner = match directory.directory(name) {
+            Ok(inner) => inner,
+            Err(Errno::NOENT) => return Ok(()),
+            Err(Errno::ACCESS | Errno::PERM) => {
+                self.leave(path, Why::Closed);
+                return Ok(());
+            }
+            Err(errno) => return Err(unreadable(path, errno)),
+        };
+        self.directory(&inner, path, depth + 1)
+    }
+
+    /// Which of a directory's entries git would ignore; those that it has already it does not.
+    fn ignored(
+        &mut self,
+        directory: &Directory,
+        path: &[u8],
+        entries: &[(Vec<u8>, Entry)],
+    ) -> Result<Vec<bool>, ReviewError> {
+        let is_new: Vec<bool> = entries.iter().map(|(path, entry)| self.is_new(path, entry)).collect();
+        if !is_new.contains(&true) {
+            return Ok(vec![false; entries.len()]);
+        }
+        self.rules_for(path, Some(directory))?;
+        let mut asked: Vec<&[u8]> = Vec::new();
+        for ((path, entry), _) in entries.iter().zip(&is_new).filter(|(_, is_new)| **is_new) {
+            if matches!(entry.kind, Kind::Directory) {
+                // Some rules are for directories only, and git looks.
+                self.staging.directory(path)?;
+            }
+            asked.push(path);
+        }
+        if self.ignore.is_none() {
+            self.ignore = Some(Ignore::start(self.git, self.staging.path())?);
+        }
+        let answers = self.ignore.as_mut().map_or_else(|| Ok(Vec::new()), |ignore| ignore.ask(&asked))?;
+        let mut answers = answers.into_iter();
+        Ok(is_new.into_iter().map(|is_new| is_new && answers.next().unwrap_or(false)).collect())
+    }
+
+    fn is_new(&self, path: &[u8], entry: &Entry) -> bool {
+        let is_known = |path: &[u8]| self.base.listing.get(path).is_some() || self.also_known.contains(path);
+        match entry.kind {
+            Kind::Whiteout => false,
+            Kind::Directory => {
+                let mut bound = path.to_vec();
+                bound.push(b'/');
+                let after = self.also_known.range(bound.clone()..).next();
+                self.base.listing.below(path).is_empty()
+                    && self.base.listing.get(path).is_none_or(|entry| entry.mode != "160000")
+                    && !after.is_some_and(|path| path.starts_with(&bound))
+            }
+            Kind::File | Kind::Link | Kind::Special => !is_known(path),
+        }
+    }
+
+    /// Puts the rules of a directory and of those above it where git looks for them.
+    fn rules_for(&mut self, path: &[u8], held: Option<&Directory>) -> Result<(), ReviewError> {
+        if self.ruled.contains(path) {
+            return Ok(());
+        }
+        if !path.is_empty() {
+            self.rules_for(crate::staging::above(path), None)?;
+        }
+        self.ruled.insert(path.to_vec());
+        let rule = joined(path, b".gitignore");
+        let from_layer = match held {
+            Some(directory) => directory.file(b".gitignore"),
+            None => self.top.file(&rule),
+        };
+        match from_layer {
+            Ok((file, stat)) if !is_elsewhere(&file) => self.copy(&rule, &file, &stat).map(drop),
+            // One that is a link counts for nothing, and one that is gone neither.
+            Err(Errno::NOENT) => self.rule_of_the_base(&rule),
+            _ => Ok(()),
+        }
+    }
+
+    fn rule_of_the_base(&mut self, rule: &[u8]) -> Result<(), ReviewError> {
+        if self.found.removed.contains(rule) {
+            return Ok(());
+        }
+        self.staging.rule(&self.rules, rule)
+    }
+
+    fn copy(&mut self, path: &[u8], file: &std::fs::File, stat: &Stat) -> Result<u64, ReviewError> {
+        let most = self.limits.bytes.saturating_sub(self.bytes);
+        let copied = self.staging.file(path, file, stat.st_mode & 0o100 != 0, most)?;
+        if copied > most {
+            return Err(ReviewError::TooMuch { what: "bytes", most: self.limits.bytes });
+        }
+        self.bytes += copied;
+        Ok(copied)
+    }
+
+    fn file(&mut self, directory: &Directory, path: &[u8], name: &[u8]) -> Result<(), ReviewError> {
+        let (file, stat) = match directory.file(name) {
+            Ok(opened) => opened,
+            // It has become something else meanwhile; the next look sees it.
+            Err(Errno::NOENT | Errno::AGAIN | Errno::LOOP | Errno::NXIO) => return Ok(()),
+            Err(Errno::ACCESS | Errno::PERM) => {
+                self.leave(path, Why::Closed);
+                return Ok(());
+            }
+            Err(errno) => return Err(unreadable(path, errno)),
+        };
+        if is_elsewhere(&file) {
+            return Err(ReviewError::Layer(path.escape_ascii().to_string()));
+        }
+        let size = self.copy(path, &file, &stat)?;
+        self.write(path, size);
+        Ok(())
+    }
+
+    fn link(&mut self, directory: &Directory, path: &[u8], name: &[u8]) -> Result<(), ReviewError> {
+        let target = match directory.link(name) {
+            Ok(target) => target,
+            Err(Errno::NOENT | Errno::INVAL) => return Ok(()),
+            Err(errno) => return Err(unreadable(path, errno)),
+        };
+        self.staging.link(path, &target)?;
+        self.write(path, target.len() as u64);
+        Ok(())
+    }
+
+    fn write(&mut self, path: &[u8], size: u64) {
+        self.remove_below(path);
+        if is_beneath(self.hidden, path) {
+            self.found.over_hidden.insert(path.to_vec());
+        }
+        self.found.written.insert(path.to_vec(), size);
+    }
+
+    /// A submodule, which is a commit: its files are its own repository's.
+    fn pointer(&mut self, path: &[u8], before: String) -> Result<(), ReviewError> {
+        self.leave(path, Why::Submodule);
+        if let Some(commit) = nested::head(&self.top, path, before.len())
+            && commit != before
+        {
+            self.found.pointers.insert(path.to_vec(), commit);
+        }
+        Ok(())
+    }
+
+    fn remove(&mut self, path: &[u8]) {
+        if self.base.listing.get(path).is_some() {
+            self.found.removed.insert(path.to_vec());
+        }
+        self.remove_below(path);
+    }
+
+    fn remove_below(&mut self, path: &[u8]) {
+        let gone = self.base.listing.below(path).iter().map(|entry| entry.path.clone());
+        self.found.removed.extend(gone);
+    }
+
+    fn leave(&mut self, path: &[u8], why: Why) {
+        if self.found.remarks.len() < self.limits.remarks {
+            self.found.remarks.push(Remark { path: path.to_vec(), why });
+        }
+    }
+}
+
+pub(crate) fn joined(directory: &[u8], name: &[u8]) -> Vec<u8> {
+    let mut path = directory.to_vec();
+    if !path.is_empty() {
+        path.push(b'/');
+    }
+    path.extend_from_slice(name);
+    path
+}
+
+/// Whether something holds for a path or for one above it.
+fn is_at_or_below(path: &[u8], holds: impl Fn(&[u8]) -> bool) -> bool {
+    let ends = path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| at);
+    ends.chain([path.len()]).any(|end| holds(path.get(..end).unwrap_or_default()))
+}
+
+fn unreadable(path: &[u8], errno: Errno) -> ReviewError {
+    ReviewError::File { path: path.escape_ascii().to_string().into(), source: errno.into() }
+}
