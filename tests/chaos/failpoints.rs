@@ -114,7 +114,9 @@ fn walk_over(caller: Caller, how: How, points: &[Point]) {
 }
 
 callers!(killed_at_every_point, |caller| {
-    walk_over(caller, How::Kill, Point::ALL);
+    // Those of a review are walked over where there is one: in the tests of `workspace`.
+    let points: Vec<Point> = Point::ALL.iter().copied().filter(|it| !Point::REVIEW.contains(it)).collect();
+    walk_over(caller, How::Kill, &points);
 });
 
 callers!(a_full_disk_at_every_point, |caller| {

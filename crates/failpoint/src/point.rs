@@ -110,9 +110,40 @@ points! {
     SupervisorEndRecorded = "supervisor.end-recorded",
     /// All last words are said.
     SupervisorLeaving = "supervisor.leaving",
+    /// The base of a workspace is in our store, and not yet said to be.
+    ReviewBaseWritten = "review.base-written",
+    /// The commits for a branch are in the owner's repository, and the branch is not.
+    ReviewObjectsStored = "review.objects-stored",
+    /// Where an apply prepares is written down.
+    ReviewJournalBegun = "review.journal-begun",
+    /// What an apply puts into the owner's tree lies beside it.
+    ReviewStaged = "review.staged",
+    /// What it will do is written down.
+    ReviewPlanned = "review.planned",
+    /// One more file is in its place.
+    ReviewMoved = "review.moved",
+    /// All are, and it is not yet said that it is done.
+    ReviewAllMoved = "review.all-moved",
+    /// It is done, and what it prepared is still there.
+    ReviewDone = "review.done",
+    /// What was undone is as it was, and what was prepared is still there.
+    ReviewUndone = "review.undone",
 }
 
 impl Point {
+    /// Those between the owner's tree and a workspace, which no life of a sandbox comes by.
+    pub const REVIEW: &[Self] = &[
+        Self::ReviewBaseWritten,
+        Self::ReviewObjectsStored,
+        Self::ReviewJournalBegun,
+        Self::ReviewStaged,
+        Self::ReviewPlanned,
+        Self::ReviewMoved,
+        Self::ReviewAllMoved,
+        Self::ReviewDone,
+        Self::ReviewUndone,
+    ];
+
     /// Those before a step that a full disk makes fail.
     pub const FAILING: &[Self] = &[
         Self::EngineKeptBegun,

@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 
+use failpoint::Point;
 use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use crate::error::ReviewError;
@@ -88,6 +89,7 @@ fn record(store: &Store) -> Result<(), ReviewError> {
     unflag(&git, &listing)?;
     keep_rules(store, &git, &listing)?;
     keep_objects(store, &tree)?;
+    failpoint::pass(Point::ReviewBaseWritten);
     let path = store.files.base();
     write_whole(&path, format!("{tree}\n").as_bytes()).map_err(ReviewError::file(&path))
 }
@@ -169,7 +171,8 @@ fn unflag(git: &Git, listing: &Listing) -> Result<(), ReviewError> {
 /// Puts the base's own rules of what is ignored where a later look finds them: the owner's may have changed by then.
 fn keep_rules(store: &Store, git: &Git, listing: &Listing) -> Result<(), ReviewError> {
     let is_rule = |path: &[u8]| path == b".gitignore" || path.ends_with(b"/.gitignore");
-    let rules = listing.entries().iter().filter(|entry| is_rule(&entry.path) && entry.mode.starts_with("100"));
+    let rules =
+        listing.entries().iter().filter(|entry| is_rule(&entry.path) && entry.mode.starts_with("100"));
     let paths: Vec<Vec<u8>> = rules.map(|entry| entry.path.clone()).collect();
     let directory = store.own(RULES);
     let failed = ReviewError::file(&directory);

@@ -4,7 +4,7 @@ use std::io::Read as _;
 use std::process::Stdio;
 
 use crate::error::ReviewError;
-use crate::git::{Git, GitError, Said};
+use crate::git::{Git, GitError, Said, feed};
 use crate::limits;
 use crate::patch;
 use crate::quote;
@@ -106,14 +106,33 @@ pub(crate) fn between(git: &Git, old: &str, new: &str, renames: Renames) -> Resu
         return Ok(Difference::default());
     }
     let renames = if renames == Renames::Found { "-M" } else { "--no-renames" };
-    let (printed, is_cut) = printed(git, &[renames, old, new])?;
-    let mut difference = parse(&printed).ok_or_else(unreadable)?;
+    let (printed, is_cut) = printed(git, &[renames, old, new], Vec::new())?;
+    let (mut difference, _) = parse(&printed).ok_or_else(unreadable)?;
     difference.is_cut |= is_cut;
     Ok(difference)
 }
 
+/// What each of some commits changed, by its id; those of which nothing is there changed nothing, or came too late.
+pub(crate) fn of_commits(git: &Git, commits: &[String]) -> Result<Vec<(String, Difference)>, ReviewError> {
+    let mut input = commits.join("\n").into_bytes();
+    input.push(b'\n');
+    let (printed, _) = printed(git, &["-M", "--diff-merges=first-parent", "--stdin"], input)?;
+    let (mut rest, mut found) = (printed.as_slice(), Vec::new());
+    while !rest.is_empty() {
+        let (id, after) = patch::line(rest);
+        let id = String::from_utf8_lossy(id).into_owned();
+        if !commits.contains(&id) {
+            break;
+        }
+        let (difference, after) = parse(after).ok_or_else(unreadable)?;
+        found.push((id, difference));
+        rest = after;
+    }
+    Ok(found)
+}
+
 /// Runs git for a difference of which only so much is read.
-pub(crate) fn printed(git: &Git, words: &[&str]) -> Result<(Vec<u8>, bool), ReviewError> {
+fn printed(git: &Git, words: &[&str], input: Vec<u8>) -> Result<(Vec<u8>, bool), ReviewError> {
     const WORDS: [&str; 11] = [
         "diff-tree",
         "-r",
@@ -130,7 +149,9 @@ pub(crate) fn printed(git: &Git, words: &[&str]) -> Result<(Vec<u8>, bool), Revi
     let git = git.clone().set("core.quotePath=true").set("core.bigFileThreshold=8m");
     let mut command = git.command(WORDS.iter().chain(words));
     let run = GitError::Run;
-    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().map_err(run)?;
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().map_err(run)?;
+    let writer = feed(&mut child, input);
     let mut text = Vec::new();
     if let Some(stdout) = child.stdout.take() {
         stdout.take(limits::PATCH).read_to_end(&mut text).map_err(run)?;
@@ -140,6 +161,7 @@ pub(crate) fn printed(git: &Git, words: &[&str]) -> Result<(Vec<u8>, bool), Revi
         let _ = child.kill();
     }
     let output = child.wait_with_output().map_err(run)?;
+    drop(writer.map(std::thread::JoinHandle::join));
     if !is_cut && !output.status.success() {
         let source = Said::from_bytes(&output.stderr);
         return Err(GitError::Failed { what: "diff-tree".to_owned(), source }.into());
@@ -152,7 +174,7 @@ fn unreadable() -> ReviewError {
 }
 
 /// Reads what was printed: a line for each file, then the numbers of each, then the lines of each, in one order.
-pub(crate) fn parse(printed: &[u8]) -> Option<Difference> {
+fn parse(printed: &[u8]) -> Option<(Difference, &[u8])> {
     let mut rest = printed;
     let mut changes = Vec::new();
     while let Some(line) = rest.strip_prefix(b":") {
@@ -182,7 +204,7 @@ pub(crate) fn parse(printed: &[u8]) -> Option<Difference> {
             }
         }
     }
-    Some(Difference { changes, is_cut })
+    Some((Difference { changes, is_cut }, rest))
 }
 
 /// `100644 100644 <object> <object> M\tpath[\tpath]`.

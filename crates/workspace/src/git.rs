@@ -230,7 +230,7 @@ impl Said {
 }
 
 /// Writes from a thread of its own, so that neither waits for the other.
-fn feed(child: &mut Child, input: Vec<u8>) -> Option<std::thread::JoinHandle<io::Result<()>>> {
+pub(crate) fn feed(child: &mut Child, input: Vec<u8>) -> Option<std::thread::JoinHandle<io::Result<()>>> {
     let mut stdin = child.stdin.take()?;
     if input.is_empty() {
         return None;

@@ -22,7 +22,9 @@ impl Ignore {
     pub(crate) fn start(git: &Git, tree: &Path) -> Result<Self, GitError> {
         // Whether a path is in the index is known already, and does not have to be read again.
         let words = ["check-ignore", "-z", "-v", "-n", "--no-index", "--stdin"];
-        let mut command = git.clone().on(tree).command(words);
+        // This one command does not take paths literally, and says so; a dot in front makes any path one.
+        let git = git.clone().on(tree).variable("GIT_LITERAL_PATHSPECS", "0");
+        let mut command = git.command(words);
         let mut child =
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(GitError::Run)?;
         match (child.stdin.take(), child.stdout.take()) {
@@ -44,6 +46,7 @@ impl Ignore {
                 if count > 0 && asked.len() + path.len() > AT_ONCE {
                     break;
                 }
+                asked.extend_from_slice(b"./");
                 asked.extend_from_slice(path);
                 asked.push(0);
                 count += 1;

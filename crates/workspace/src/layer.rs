@@ -17,8 +17,12 @@ const BENEATH: ResolveFlags =
 /// The names under which an overlay notes things, with and without privileges.
 const OPAQUE: [&str; 2] = ["user.overlay.opaque", "trusted.overlay.opaque"];
 /// What our overlays never make: a directory or a file whose content is somewhere else.
-const ELSEWHERE: [&str; 4] =
-    ["user.overlay.redirect", "trusted.overlay.redirect", "user.overlay.metacopy", "trusted.overlay.metacopy"];
+const ELSEWHERE: [&str; 4] = [
+    "user.overlay.redirect",
+    "trusted.overlay.redirect",
+    "user.overlay.metacopy",
+    "trusted.overlay.metacopy",
+];
 
 /// What an entry of a layer is.
 #[derive(Debug)]

@@ -5,31 +5,48 @@
 //! never followed, bounded, and git is never run in a repository that somebody inside could write.
 
 mod base;
+mod branch;
 mod change;
+mod commits;
+mod discard;
 mod error;
 mod git;
 mod ignore;
 mod inert;
+mod journal;
 mod layer;
 mod limits;
 mod listing;
+mod merge;
+mod mover;
 mod nested;
+mod owner_now;
 mod patch;
+mod plan;
 mod preferences;
 mod quote;
 mod record;
 mod remark;
+mod review;
 mod risk;
 mod snapshot;
 mod staging;
 mod store;
+mod target;
 mod walk;
+mod worktree;
 
 pub use base::record_base;
+pub use branch::{Branched, apply_to_branch};
 pub use change::{Change, Hunk, Status};
+pub use commits::{Commit, accept_pack, waiting_tip};
+pub use discard::{discard, has_changes, is_waiting, recover, was_applied};
 pub use error::ReviewError;
 pub use git::GitError;
 pub use inert::{exact_name, inert, inert_name};
 pub use record::{Files, Head, Recorded, Repository};
 pub use remark::{Remark, Why};
+pub use review::{Review, Reviewed, review};
 pub use risk::{Code, Risk};
+pub use target::{Commits, Order, Risky, Selection, choices};
+pub use worktree::{Both, Brought, apply_to_worktree};

@@ -93,6 +93,8 @@ mod tests {
         let below: Vec<&[u8]> = listing.below(b"a").iter().map(|entry| entry.path.as_slice()).collect();
         assert_eq!(below, [b"a/x", b"a/y"]);
         assert!(listing.get(b"a/y").unwrap().is_flagged && !listing.get(b"a0").unwrap().is_flagged);
-        assert!(listing.get(b"a").is_none() && listing.below(b"").len() == 4 && listing.below(b"b").is_empty());
+        assert!(
+            listing.get(b"a").is_none() && listing.below(b"").len() == 4 && listing.below(b"b").is_empty()
+        );
     }
 }

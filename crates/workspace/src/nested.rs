@@ -18,7 +18,8 @@ pub(crate) fn is_refused(name: &[u8], is_link: bool) -> bool {
     let name = name.get(..end).unwrap_or_default();
     let end = name.iter().rposition(|byte| !matches!(byte, b' ' | b'.')).map_or(0, |last| last + 1);
     let bare = name.get(..end).unwrap_or_default();
-    let is_modules = [b".gitmodules".as_slice(), b"gitmod~", b"gi7eba~"].iter().any(|it| bare.starts_with(it));
+    let is_modules =
+        [b".gitmodules".as_slice(), b"gitmod~", b"gi7eba~"].iter().any(|it| bare.starts_with(it));
     bare == b".git" || bare == b"git~1" || (is_link && is_modules)
 }
 

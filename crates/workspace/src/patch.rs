@@ -18,6 +18,10 @@ pub(crate) fn section(text: &[u8]) -> Option<(Vec<Hunk>, &[u8])> {
     let mut hunks = Vec::new();
     while !rest.is_empty() && !rest.starts_with(b"diff --git ") {
         let (head, after) = line(rest);
+        // The id of the next commit.
+        if head.len() >= 40 && head.iter().all(u8::is_ascii_hexdigit) {
+            break;
+        }
         rest = after;
         if let Some(mut hunk) = head.strip_prefix(b"@@ ").and_then(ranges) {
             rest = lines(&mut hunk, rest);

@@ -103,7 +103,11 @@ pub(crate) struct Known<'a> {
 
 /// Whether a change is judged by what the file says as a whole.
 pub(crate) fn wants_texts(change: &Change) -> bool {
-    path::name(&change.path) == b"package.json" && change.status != Status::Deleted
+    let is_file = |mode: &str| mode.starts_with("100") || mode == "000000";
+    path::name(&change.path) == b"package.json"
+        && change.status != Status::Deleted
+        && is_file(&change.mode)
+        && is_file(&change.old_mode)
 }
 
 /// Everything that speaks for a look.

@@ -44,7 +44,8 @@ impl Store {
 
     /// git in our repository, with the owner's objects to read.
     pub(crate) fn git(&self) -> Result<Git, GitError> {
-        let mut stores = self.recorded.repository.as_ref().map_or_else(Vec::new, |found| found.objects.clone());
+        let mut stores =
+            self.recorded.repository.as_ref().map_or_else(Vec::new, |found| found.objects.clone());
         stores.extend(Some(self.quarantine()).filter(|directory| directory.is_dir()));
         Ok(Git::new(&self.files.git())?.with_objects(&stores))
     }
@@ -76,7 +77,26 @@ impl Store {
     pub(crate) fn make(&self, preferences: &Preferences) -> Result<(), ReviewError> {
         let directory = self.files.git();
         let made = make(&directory, self.object_format(), preferences);
-        made.map_err(ReviewError::file(&directory))
+        made.map_err(ReviewError::file(&directory))?;
+        // Where history was cut off is history's end, for git in ours, too.
+        let cut = self.recorded.repository.as_ref().map(|found| found.common_dir.join("shallow"));
+        if let Some(cut) = cut.filter(|cut| cut.exists()) {
+            fs::copy(&cut, directory.join("shallow")).map_err(ReviewError::file(&cut))?;
+        }
+        Ok(())
+    }
+
+    /// The commit that everything began with.
+    pub(crate) fn base_commit(&self) -> Option<&str> {
+        self.recorded.repository.as_ref()?.head.commit.as_deref()
+    }
+
+    /// The content of a blob, as much as is looked at.
+    pub(crate) fn blob(&self, object: &str) -> Result<Vec<u8>, ReviewError> {
+        if object.bytes().all(|byte| byte == b'0') {
+            return Ok(Vec::new());
+        }
+        Ok(self.git()?.run(["cat-file", "blob", object])?)
     }
 
     pub(crate) fn object_format(&self) -> &str {

@@ -100,8 +100,7 @@ impl<'a> Walk<'a> {
         }
         let most = self.limits.entries - self.seen;
         let entries = directory.entries(most).map_err(|errno| unreadable(path, errno))?;
-        let entries =
-            entries.ok_or(ReviewError::TooMuch { what: "entries", most: self.limits.entries })?;
+        let entries = entries.ok_or(ReviewError::TooMuch { what: "entries", most: self.limits.entries })?;
         self.seen += entries.len() as u64;
         let entries: Vec<(Vec<u8>, Entry)> =
             entries.into_iter().map(|entry| (joined(path, &entry.name), entry)).collect();

@@ -1,0 +1,196 @@
+//! What an owner looks at: the changes since the start, what speaks for a look at each, which of them the owner has
+//! changed as well, the commits, and what does not come back.
+
+use std::collections::BTreeSet;
+use std::fs;
+
+use crate::base::Base;
+use crate::change::{self, Change, Renames};
+use crate::commits::{self, Commit};
+use crate::error::ReviewError;
+use crate::git::Git;
+use crate::journal;
+use crate::owner_now::OwnerNow;
+use crate::record::Files;
+use crate::remark::Remark;
+use crate::risk::{self, Known, Risk};
+use crate::snapshot::Snapshot;
+use crate::store::{Store, write_whole};
+
+/// The tree that was shown last.
+const SHOWN: &str = "shown";
+
+/// Everything that waits for the owner.
+#[derive(Clone, Debug)]
+pub struct Review {
+    /// What it is now.
+    pub tree: String,
+    /// What it was.
+    pub base: String,
+    /// The commit that everything began with.
+    pub base_commit: Option<String>,
+    /// The files that differ.
+    pub files: Vec<Reviewed>,
+    /// The agent's commits, the oldest first, and what each of them changed.
+    pub commits: Vec<(Commit, Vec<Reviewed>)>,
+    /// What does not come back.
+    pub remarks: Vec<Remark>,
+    /// Whether there were more lines than are shown.
+    pub is_cut: bool,
+}
+
+/// One changed file.
+#[derive(Clone, Debug)]
+pub struct Reviewed {
+    /// What was changed.
+    pub change: Change,
+    /// What speaks for a look.
+    pub risks: Vec<Risk>,
+    /// Whether the owner has changed it, too.
+    pub conflict: bool,
+}
+
+impl Review {
+    /// Whether there is nothing to take.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.tree == self.base && self.commits.is_empty()
+    }
+
+    /// Everything that the owner may not want without a look: where, and why.
+    #[must_use]
+    pub fn risky(&self) -> Vec<(&[u8], &Risk)> {
+        let commits = self.commits.iter().flat_map(|(_, files)| files);
+        let all = self.files.iter().chain(commits);
+        let mut found: Vec<(&[u8], &Risk)> = Vec::new();
+        for file in all {
+            for risk in file.risks.iter().filter(|risk| !risk.code.is_note()) {
+                let path = file.change.path.as_slice();
+                if !found.iter().any(|(other, known)| *other == path && known.code == risk.code) {
+                    found.push((path, risk));
+                }
+            }
+        }
+        found
+    }
+}
+
+/// Shows the changes at some paths, or all. What was shown is what `apply` takes.
+pub fn review(files: &Files, paths: &[Vec<u8>]) -> Result<Review, ReviewError> {
+    let store = Store::open(files)?;
+    journal::recover(&store)?;
+    let base = Base::of(&store)?;
+    let snapshot = Snapshot::take(&store, &base, &commits::also_known(&store, &base)?)?;
+    let review = look(&store, &base, &snapshot, paths)?;
+    let path = store.own(SHOWN);
+    fs::write(&path, format!("{}\n", review.tree)).map_err(ReviewError::file(&path))?;
+    Ok(review)
+}
+
+/// What was shown last; none where nothing was.
+pub(crate) fn shown(store: &Store) -> Option<String> {
+    fs::read_to_string(store.own(SHOWN)).ok().map(|text| text.trim().to_owned())
+}
+
+/// Says that a tree has been taken.
+pub(crate) fn mark_applied(store: &Store, tree: &str) -> Result<(), ReviewError> {
+    let path = store.own("applied");
+    write_whole(&path, format!("{tree}\n").as_bytes()).map_err(ReviewError::file(&path))
+}
+
+pub(crate) fn look(
+    store: &Store,
+    base: &Base,
+    snapshot: &Snapshot,
+    paths: &[Vec<u8>],
+) -> Result<Review, ReviewError> {
+    let git = store.git()?;
+    let difference = change::between(&git, &base.tree, &snapshot.tree, Renames::Found)?;
+    let mut changes = difference.changes;
+    narrow(&mut changes, paths)?;
+    let now = owner_now(store, base, &changes)?;
+    let known = |change: &Change| Known {
+        size: snapshot.sizes.get(&change.path).copied(),
+        is_over_hidden: snapshot.over_hidden.contains(&change.path),
+        texts: None,
+    };
+    let mut files = Vec::new();
+    for change in changes {
+        let conflict = now.as_ref().is_some_and(|now| conflicts(now, &change));
+        let risks = judge(store, &change, known(&change))?;
+        files.push(Reviewed { change, risks, conflict });
+    }
+    let commits = reviewed_commits(store, &git)?;
+    Ok(Review {
+        tree: snapshot.tree.clone(),
+        base: base.tree.clone(),
+        base_commit: store.base_commit().map(str::to_owned),
+        files,
+        commits,
+        remarks: snapshot.remarks.clone(),
+        is_cut: difference.is_cut,
+    })
+}
+
+/// Leaves the changes at some paths; each of them has to name one.
+pub(crate) fn narrow(changes: &mut Vec<Change>, paths: &[Vec<u8>]) -> Result<(), ReviewError> {
+    let is_at = |change: &Change, path: &[u8]| {
+        let is_below = |other: &[u8]| {
+            other.strip_prefix(path).is_some_and(|rest| rest.is_empty() || rest.starts_with(b"/"))
+        };
+        path.is_empty() || is_below(&change.path) || change.old_path.as_deref().is_some_and(is_below)
+    };
+    if let Some(path) = paths.iter().find(|path| !changes.iter().any(|change| is_at(change, path))) {
+        return Err(ReviewError::NoSuchPath(crate::inert::inert_name(path)));
+    }
+    if !paths.is_empty() {
+        changes.retain(|change| paths.iter().any(|path| is_at(change, path)));
+    }
+    Ok(())
+}
+
+/// What the owner has where something was changed; none where their directory is gone.
+fn owner_now(store: &Store, base: &Base, changes: &[Change]) -> Result<Option<OwnerNow>, ReviewError> {
+    let mut paths: BTreeSet<Vec<u8>> = changes.iter().map(|change| change.path.clone()).collect();
+    paths.extend(changes.iter().filter_map(|change| change.old_path.clone()));
+    if paths.is_empty() {
+        return Ok(None);
+    }
+    match OwnerNow::look(store, base, &paths) {
+        Err(ReviewError::OwnerGone(_)) => Ok(None),
+        now => now.map(Some),
+    }
+}
+
+fn conflicts(now: &OwnerNow, change: &Change) -> bool {
+    let gone = "0".repeat(change.object.len());
+    let old = change.old_path.as_deref();
+    now.conflicts(&change.path, (&change.mode, &change.object))
+        || old.is_some_and(|path| now.conflicts(path, ("000000", &gone)))
+}
+
+fn judge(store: &Store, change: &Change, known: Known<'_>) -> Result<Vec<Risk>, ReviewError> {
+    if !risk::wants_texts(change) {
+        return Ok(risk::of(change, known));
+    }
+    let (old, new) = (store.blob(&change.old_object)?, store.blob(&change.object)?);
+    Ok(risk::of(change, Known { texts: Some((&old, &new)), ..known }))
+}
+
+fn reviewed_commits(store: &Store, git: &Git) -> Result<Vec<(Commit, Vec<Reviewed>)>, ReviewError> {
+    let Some(tip) = commits::accepted(store) else { return Ok(Vec::new()) };
+    let commits = commits::list(store, git, &tip)?;
+    let mut differences = commits::differences(git, &commits)?;
+    let mut found = Vec::new();
+    for commit in commits {
+        let difference = differences.iter_mut().find(|(id, _)| *id == commit.id);
+        let changes = difference.map(|(_, difference)| std::mem::take(&mut difference.changes));
+        let mut files = Vec::new();
+        for change in changes.unwrap_or_default() {
+            let risks = judge(store, &change, Known::default())?;
+            files.push(Reviewed { change, risks, conflict: false });
+        }
+        found.push((commit, files));
+    }
+    Ok(found)
+}
