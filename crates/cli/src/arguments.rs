@@ -5,6 +5,7 @@ mod configuration;
 mod network;
 mod ports;
 mod proxy;
+mod review;
 mod sandboxes;
 mod terminals;
 mod usage;
@@ -22,6 +23,7 @@ pub(crate) use configuration::{Config, ConfigAction, ShowConfig};
 pub(crate) use network::{Explain, Net, NetworkOptions, Policy, PolicyAction, SetPolicy, ShowPolicy, Way};
 pub(crate) use ports::{Port, PortAction};
 pub(crate) use proxy::{MintToken, Proxy, ProxyAction};
+pub(crate) use review::{Apply, Diff, Discard};
 pub(crate) use sandboxes::{Audit, Cp, Create, Exec, Gc, Inspect, Logs, Ls, Rm, Start, Stop, Wait};
 pub(crate) use terminals::{Attach, Send, Terminals};
 pub(crate) use usage::{Pause, Ps, Resume, Top, Update};
@@ -71,6 +73,9 @@ pub(crate) enum Subcommand {
     Ps(Ps),
     Top(Top),
     Cp(Cp),
+    Diff(Diff),
+    Apply(Box<Apply>),
+    Discard(Discard),
     Logs(Logs),
     Attach(Attach),
     Terminals(Terminals),

@@ -7,7 +7,7 @@ use engine::{EngineError, WaitingKeeper};
 use crate::arguments::{Arguments, Subcommand};
 use crate::failure::Failure;
 use crate::{
-    audit, configuration, cp, doctor, exec, generate, network, pause, ports, processes, proxy, run,
+    audit, configuration, cp, doctor, exec, generate, network, pause, ports, processes, proxy, review, run,
     sandboxes, stay, terminals, top,
 };
 
@@ -39,6 +39,9 @@ pub(crate) fn dispatch(
         Subcommand::Policy(policy) => network::policy(policy),
         Subcommand::Proxy(arguments) => proxy::proxy(*arguments),
         Subcommand::Cp(cp) => cp::cp(&cp),
+        Subcommand::Diff(diff) => review::diff(&diff),
+        Subcommand::Apply(apply) => review::apply(&apply),
+        Subcommand::Discard(discard) => review::discard(&discard),
         Subcommand::Audit(arguments) => audit::audit(&arguments),
         Subcommand::Gc(gc) => audit::gc(&gc),
         Subcommand::Rm(rm) => sandboxes::rm(&rm),

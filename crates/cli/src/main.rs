@@ -20,6 +20,7 @@ mod ports;
 mod processes;
 mod proxy;
 mod record;
+mod review;
 mod run;
 mod sandboxes;
 mod settings;

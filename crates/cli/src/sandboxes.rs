@@ -20,7 +20,7 @@ pub(crate) fn ls(ls: &Ls) -> Result<ExitCode, Failure> {
     drop(engine.reconcile());
     let entries: Vec<Entry> = engine.list().into_iter().filter(|entry| ls.all || runs(entry)).collect();
     if ls.json {
-        let list: Vec<Value> = entries.iter().map(describe).collect();
+        let list: Vec<Value> = entries.iter().map(|entry| describe(&engine, entry)).collect();
         return print(&format!("{}\n", Value::from(list)));
     }
     if ls.quiet {
@@ -36,7 +36,8 @@ pub(crate) fn ls(ls: &Ls) -> Result<ExitCode, Failure> {
             ),
             Err(error) => ("?", format!("damaged: {}", cause(error)), "?".to_owned()),
         };
-        text.push_str(&format!("{:<14}{name:<20}{:<24}{made}\n", entry.id, escape(&state)));
+        let waiting = if engine.seems_to_wait(&entry.id) { "  changes waiting" } else { "" };
+        text.push_str(&format!("{:<14}{name:<20}{:<24}{made}{waiting}\n", entry.id, escape(&state)));
     }
     print(&text)
 }
@@ -70,7 +71,8 @@ fn state(phase: &Phase) -> String {
 }
 
 /// One sandbox for programs.
-fn describe(entry: &Entry) -> Value {
+fn describe(engine: &Engine, entry: &Entry) -> Value {
+    let changes = engine.seems_to_wait(&entry.id);
     let sandbox = match &entry.sandbox {
         Ok(sandbox) => sandbox,
         Err(error) => {
@@ -85,6 +87,7 @@ fn describe(entry: &Entry) -> Value {
                 "kept": true,
                 "problem": cause(error),
                 "ports": [],
+                "changes": changes,
             });
         }
     };
@@ -106,6 +109,7 @@ fn describe(entry: &Entry) -> Value {
         "kept": sandbox.kept,
         "problem": problem(&sandbox.phase),
         "ports": sandbox.spec.ports,
+        "changes": changes,
     })
 }
 
@@ -131,7 +135,7 @@ pub(crate) fn inspect(inspect: &Inspect) -> Result<ExitCode, Failure> {
     };
     let mut spec = json!(sandbox.spec);
     spec["network"] = network::shown(&sandbox.spec.network);
-    let mut whole = describe(&Entry { id, sandbox: Ok(sandbox) });
+    let mut whole = describe(&engine, &Entry { id, sandbox: Ok(sandbox) });
     whole["spec"] = spec;
     whole["report"] = report;
     whole["record"] = record;
@@ -149,6 +153,9 @@ pub(crate) fn stop(stop: &Stop) -> Result<ExitCode, Failure> {
 pub(crate) fn rm(rm: &Rm) -> Result<ExitCode, Failure> {
     let engine = Engine::open()?;
     end_each(&engine, &rm.sandboxes, Form::of(rm.json), |id| {
+        if !rm.force && !engine.is_running(id) {
+            engine.check_nothing_waits(id)?;
+        }
         if rm.force && engine.is_running(id) {
             // It has its chance to answer; without an answer it is killed.
             if end(&engine, id, Duration::ZERO).is_err() {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use handover::{HandoverError, PortAnswer, Problem};
 use policy::HostPort;
+use workspace::ReviewError;
 
 /// A failure of the engine's own.
 #[derive(Debug, thiserror::Error)]
@@ -169,6 +170,20 @@ pub enum EngineError {
     /// The keeper went away.
     #[error("the keeper does not answer")]
     Handover(#[from] HandoverError),
+    /// Changes that the owner has not taken.
+    #[error("changes wait in sandbox {0}")]
+    Waiting(String),
+    /// The agent's commits.
+    #[error("cannot fetch the commits of sandbox {id}")]
+    Fetch {
+        /// Whose.
+        id: String,
+        /// What is the matter.
+        source: io::Error,
+    },
+    /// A reviewed workspace.
+    #[error(transparent)]
+    Review(#[from] ReviewError),
     /// The kernel gave no random bytes.
     #[error("cannot make an id")]
     Random(#[source] io::Error),
@@ -234,6 +249,13 @@ impl EngineError {
                 }
             },
             Self::NoPort { id, .. } => return Some(format!("`agentbox port {id} ls` lists all")),
+            Self::Waiting(id) => {
+                return Some(format!(
+                    "`agentbox diff {id}` shows them; take them with `apply`, or throw them away with `discard` or --force"
+                ));
+            }
+            Self::Fetch { .. } => "take the files as one commit with --squash",
+            Self::Review(error) => return error.hint(),
             Self::Keeper(_) | Self::Handover(_) | Self::Random(_) => return None,
         };
         Some(hint.to_owned())

@@ -4,11 +4,13 @@
 //! It stands on the owner's side. It holds no sandbox itself: a keeper does, and goes on without it.
 
 mod ask;
+mod changes;
 mod command;
 mod configuration;
 mod directories;
 pub mod doctor;
 mod error;
+mod fetch;
 mod files;
 mod find;
 mod kept;
@@ -30,6 +32,7 @@ mod usage;
 
 pub use archive::{Remark, Why};
 pub use ask::Asked;
+pub use changes::{Applied, Destination};
 pub use command::{Command, find_outside};
 pub use configuration::{Configuration, Setting};
 pub use directories::Directories;

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustix::io::Errno;
 
@@ -16,7 +16,7 @@ use crate::layer::{Directory, Kind};
 use crate::limits::Limits;
 use crate::record::Files;
 use crate::snapshot::Snapshot;
-use crate::store::Store;
+use crate::store::{Store, read_recorded};
 use crate::walk::joined;
 
 /// Whether anything was written inside, by the layer alone: what git ignores counts, too. It ends at the first change.
@@ -75,6 +75,17 @@ pub fn is_waiting(files: &Files) -> Result<bool, ReviewError> {
 #[must_use]
 pub fn was_applied(files: &Files) -> bool {
     files.review().join("applied").exists()
+}
+
+/// Whether the owner's directory is the top of a repository.
+pub fn has_repository(files: &Files) -> Result<bool, ReviewError> {
+    Ok(read_recorded(files)?.repository.is_some())
+}
+
+/// The owner's object stores, and the commit that everything began with.
+pub fn objects(files: &Files) -> Result<(Vec<PathBuf>, Option<String>), ReviewError> {
+    let repository = read_recorded(files)?.repository;
+    Ok(repository.map(|found| (found.objects, found.head.commit)).unwrap_or_default())
 }
 
 /// Undoes or forgets an apply that was cut off.

@@ -83,17 +83,17 @@ impl<'a> Journal<'a> {
         let failed = ReviewError::file(&self.place);
         let place: OwnedFd = File::open(&self.place).map_err(failed)?.into();
         failpoint::attempt(Point::ReviewStaged).map_err(failed)?;
-        // Everything that is new is on the disk before anything old is moved.
-        rustix::fs::syncfs(&place).map_err(|errno| failed(errno.into()))?;
         let text = serde_json::to_vec(plan).map_err(io::Error::from).map_err(failed)?;
         write_whole(&self.place.join(PLAN), &text).map_err(failed)?;
         failpoint::attempt(Point::ReviewPlanned).map_err(failed)?;
         let mover = Mover::new(&self.store.recorded.owner, place)?;
+        // Everything that is new is on the disk before anything old is moved.
+        mover.sync_new(plan).map_err(failed)?;
         for (number, step) in plan.steps.iter().enumerate() {
             mover.take(number, step)?;
             failpoint::attempt(Point::ReviewMoved).map_err(failed)?;
         }
-        mover.sync().map_err(failed)?;
+        mover.sync(plan).map_err(failed)?;
         failpoint::attempt(Point::ReviewAllMoved).map_err(failed)
     }
 
@@ -146,7 +146,7 @@ fn undo(store: &Store, place: &Path) -> Result<(), ReviewError> {
                 edited = Some(step.path().to_vec());
             }
         }
-        mover.sync().map_err(failed)?;
+        mover.sync(&plan).map_err(failed)?;
         failpoint::pass(Point::ReviewUndone);
     }
     if let Some(edited) = edited {

@@ -40,7 +40,7 @@ pub use base::record_base;
 pub use branch::{Branched, apply_to_branch};
 pub use change::{Change, Hunk, Status};
 pub use commits::{Commit, accept_pack, waiting_tip};
-pub use discard::{discard, has_changes, is_waiting, recover, was_applied};
+pub use discard::{discard, has_changes, has_repository, is_waiting, objects, recover, was_applied};
 pub use error::ReviewError;
 pub use git::GitError;
 pub use inert::{exact_name, inert, inert_name};

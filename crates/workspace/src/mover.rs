@@ -1,21 +1,28 @@
 //! Moves single files between the owner's tree and a place beside it. Every directory is opened beneath the owner's
 //! without following a link; a file that is not the one that was compared goes back at once.
 
+use std::collections::BTreeSet;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use rustix::fs::{
-    AtFlags, Mode, OFlags, RenameFlags, ResolveFlags, mkdirat, openat2, renameat_with, statat, syncfs,
-    unlinkat,
+    AtFlags, Mode, OFlags, RenameFlags, ResolveFlags, fsync, mkdirat, openat, openat2, renameat_with, statat,
+    syncfs, unlinkat,
 };
 use rustix::io::Errno;
 
 use crate::error::ReviewError;
 use crate::inert::inert_name;
-use crate::plan::{Identity, Step};
+use crate::plan::{Identity, Plan, Step};
 use crate::staging::above;
+
+/// More files than this are written to the disk with everything else that waits there.
+const ONE_BY_ONE: usize = 500;
+
+const BENEATH: ResolveFlags =
+    ResolveFlags::BENEATH.union(ResolveFlags::NO_SYMLINKS).union(ResolveFlags::NO_MAGICLINKS);
 
 /// Whether a step could be undone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,9 +45,8 @@ pub(crate) fn reach<'a>(owner: &OwnedFd, path: &'a [u8]) -> Result<(OwnedFd, &'a
     let name = path.get(if directory.is_empty() { 0 } else { directory.len() + 1 }..).unwrap_or_default();
     let directory = if directory.is_empty() { b"." } else { directory };
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
     loop {
-        match openat2(owner, directory, flags, Mode::empty(), resolve) {
+        match openat2(owner, directory, flags, Mode::empty(), BENEATH) {
             Err(Errno::AGAIN | Errno::INTR) => {}
             opened => return Ok((opened?, name)),
         }
@@ -74,8 +80,41 @@ impl Mover {
         Ok(Self { owner: owner.into(), place })
     }
 
-    pub(crate) fn sync(&self) -> io::Result<()> {
-        Ok(syncfs(&self.owner)?)
+    /// Has what is prepared written to the disk.
+    pub(crate) fn sync_new(&self, plan: &Plan) -> io::Result<()> {
+        let is_new = |step: &&Step| matches!(step, Step::Replace { .. } | Step::Add { .. });
+        let new: Vec<Vec<u8>> = plan.steps.iter().filter(is_new).map(|step| prepared(step.path())).collect();
+        if new.len() > ONE_BY_ONE {
+            return Ok(syncfs(&self.place)?);
+        }
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        for path in new {
+            match openat(&self.place, path, flags, Mode::empty()) {
+                Ok(file) => fsync(file)?,
+                // A link has no content of its own.
+                Err(Errno::LOOP) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Has what was moved written to the disk: the directories in which it is.
+    pub(crate) fn sync(&self, plan: &Plan) -> io::Result<()> {
+        let directories: BTreeSet<&[u8]> = plan.steps.iter().map(|step| above(step.path())).collect();
+        if directories.len() > ONE_BY_ONE {
+            return Ok(syncfs(&self.owner)?);
+        }
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        for directory in directories {
+            let path = if directory.is_empty() { b".".as_slice() } else { directory };
+            match openat2(&self.owner, path, flags, Mode::empty(), BENEATH) {
+                Ok(directory) => fsync(directory)?,
+                Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => {}
+                Err(errno) => return Err(errno.into()),
+            }
+        }
+        Ok(())
     }
 
     /// Does a step.

@@ -9,7 +9,7 @@ use crate::walk::joined;
 /// A file that names a commit or a ref is no longer.
 const SHORT: u64 = 1024;
 /// A list of refs is not read further.
-const LIST: u64 = 4 << 20;
+const LIST: u64 = 16 << 20;
 
 /// Whether git would refuse a name: one that some file system takes for `.git`, or a link called `.gitmodules`.
 pub(crate) fn is_refused(name: &[u8], is_link: bool) -> bool {

@@ -152,11 +152,17 @@ impl<'a> Walk<'a> {
         depth: usize,
     ) -> Result<(), ReviewError> {
         let listed = self.base.listing.get(path);
-        if listed.is_some_and(|entry| entry.mode == "160000") {
-            return self.pointer(path, listed.map(|entry| entry.object.clone()).unwrap_or_default());
+        if let Some(pointer) = listed.filter(|entry| entry.mode == "160000") {
+            if has_files(directory, name) {
+                self.leave(path, Why::Submodule);
+            }
+            self.pointer(path, &pointer.object);
+            return Ok(());
         }
         if self.base.nested.contains(path) {
-            self.leave(path, Why::Repository);
+            if has_files(directory, name) {
+                self.leave(path, Why::Repository);
+            }
             return Ok(());
         }
         if listed.is_some() {
@@ -299,14 +305,12 @@ impl<'a> Walk<'a> {
     }
 
     /// A submodule, which is a commit: its files are its own repository's.
-    fn pointer(&mut self, path: &[u8], before: String) -> Result<(), ReviewError> {
-        self.leave(path, Why::Submodule);
+    fn pointer(&mut self, path: &[u8], before: &str) {
         if let Some(commit) = nested::head(&self.top, path, before.len())
             && commit != before
         {
             self.found.pointers.insert(path.to_vec(), commit);
         }
-        Ok(())
     }
 
     fn remove(&mut self, path: &[u8]) {
@@ -335,6 +339,12 @@ pub(crate) fn joined(directory: &[u8], name: &[u8]) -> Vec<u8> {
     }
     path.extend_from_slice(name);
     path
+}
+
+/// Whether anything was written in a repository below, beside what belongs to the repository itself.
+fn has_files(directory: &Directory, name: &[u8]) -> bool {
+    let entries = directory.directory(name).and_then(|inner| inner.entries(1000));
+    !entries.is_ok_and(|entries| entries.is_some_and(|all| all.iter().all(|entry| entry.name == b".git")))
 }
 
 /// Whether something holds for a path or for one above it.

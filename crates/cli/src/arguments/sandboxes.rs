@@ -110,6 +110,7 @@ JSON:
     \"code\": an exit code or null,
     \"kept\": whether `stop` leaves anything, \"problem\": text or null,
     \"ports\": [{\"address\", \"port\", \"inside\"}], those that `--publish` named
+    \"changes\": whether something waits in a workspace under review
   }]
   Names are stable; later versions may add fields.")]
 pub(crate) struct Ls {
@@ -187,12 +188,14 @@ pub(crate) struct Logs {
 }
 
 /// Remove sandboxes that have ended, with all that was kept of them.
+///
+/// One in which changes wait that you have not applied is not removed, unless with --force.
 #[derive(Debug, Args)]
 pub(crate) struct Rm {
     /// The sandboxes: their ids, the beginnings of their ids, or their names
     #[arg(value_name = "ID", required = true)]
     pub(crate) sandboxes: Vec<String>,
-    /// End those that run
+    /// End those that run, and throw away changes that wait
     #[arg(long, short)]
     pub(crate) force: bool,
     /// Print JSON, one object a line: {"id", "record": {"entries", "head"} or null}

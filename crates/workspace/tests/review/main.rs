@@ -3,7 +3,9 @@
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test that cannot go on has failed")]
 
 mod branch;
+mod canaries;
 mod cut_off;
 mod place;
+mod random;
 mod shown;
 mod worktree;

@@ -1,0 +1,55 @@
+//! Changes for programs; the form is documented with the command.
+
+use serde_json::{Value, json};
+use workspace::{Review, Reviewed, Risk, exact_name};
+
+pub(super) fn review(review: &Review) -> Value {
+    let commits: Vec<Value> = review
+        .commits
+        .iter()
+        .map(|(commit, changed)| {
+            json!({
+                "id": commit.id,
+                "author": exact_name(&commit.author),
+                "subject": exact_name(&commit.subject),
+                "files": files(changed),
+            })
+        })
+        .collect();
+    let left_out: Vec<Value> = review
+        .remarks
+        .iter()
+        .map(|remark| {
+            let why = remark.why;
+            json!({"path": exact_name(&remark.path), "code": why.code(), "reason": why.reason()})
+        })
+        .collect();
+    json!({
+        "tree": review.tree,
+        "base": review.base,
+        "base_commit": review.base_commit,
+        "files": files(&review.files),
+        "commits": commits,
+        "left_out": left_out,
+    })
+}
+
+fn files(files: &[Reviewed]) -> Vec<Value> {
+    let risk = |risk: &Risk| json!({"code": risk.code.name(), "reason": risk.reason});
+    let file = |file: &Reviewed| {
+        let change = &file.change;
+        json!({
+            "path": exact_name(&change.path),
+            "old_path": change.old_path.as_deref().map(exact_name),
+            "status": change.status.name(),
+            "old_mode": change.old_mode,
+            "mode": change.mode,
+            "added": change.added,
+            "removed": change.removed,
+            "binary": change.is_binary(),
+            "risks": file.risks.iter().map(risk).collect::<Vec<_>>(),
+            "conflict": file.conflict,
+        })
+    };
+    files.iter().map(file).collect()
+}

@@ -1,0 +1,138 @@
+//! What waits in a reviewed workspace of a sandbox, and what the owner does with it. While changes are taken, everything
+//! inside stands still.
+
+use policy::{SandboxId, SandboxName};
+use workspace::{Both, Branched, Brought, Change, Files, Order, Review, ReviewError};
+
+use crate::error::EngineError;
+use crate::start::Engine;
+
+/// Where changes are taken to.
+#[derive(Clone, Debug)]
+pub enum Destination {
+    /// A new branch of the owner's repository; without a name, one after the sandbox.
+    Branch(Option<String>),
+    /// The owner's working tree.
+    Worktree(Both),
+}
+
+/// What became of changes that were taken.
+#[derive(Clone, Debug)]
+pub enum Applied {
+    /// They are a branch.
+    Branch(Branched),
+    /// They are in the working tree.
+    Worktree(Brought),
+}
+
+impl Engine {
+    /// The files of a sandbox's reviewed workspace.
+    fn changes(&self, id: &SandboxId) -> Result<Files, EngineError> {
+        let files = Files::of(self.kept(id).directory());
+        if files.recorded().exists() { Ok(files) } else { Err(ReviewError::NoWorkspace.into()) }
+    }
+
+    /// Whether it has a workspace that is reviewed.
+    #[must_use]
+    pub fn is_reviewed(&self, id: &SandboxId) -> bool {
+        self.changes(id).is_ok()
+    }
+
+    /// Whether something seems to wait for the owner: cheaply, so that what git ignores counts, too. What has been
+    /// applied does not wait, as long as nothing can have been written since.
+    #[must_use]
+    pub fn seems_to_wait(&self, id: &SandboxId) -> bool {
+        let Ok(files) = self.changes(id) else { return false };
+        let is_taken = workspace::was_applied(&files) && !self.is_running(id);
+        !is_taken && workspace::has_changes(&files).unwrap_or(true)
+    }
+
+    /// Refuses where something waits that the owner has not taken.
+    pub fn check_nothing_waits(&self, id: &SandboxId) -> Result<(), EngineError> {
+        let Ok(files) = self.changes(id) else { return Ok(()) };
+        // What cannot be told is not thrown away either.
+        match workspace::is_waiting(&files) {
+            Ok(false) => Ok(()),
+            Ok(true) => Err(EngineError::Waiting(id.to_string())),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Everything that was changed, at some paths or anywhere. The agent's commits are fetched first; where they cannot
+    /// be, what they made of the files is shown, and why.
+    pub fn review(
+        &self,
+        id: &SandboxId,
+        paths: &[Vec<u8>],
+    ) -> Result<(Review, Option<EngineError>), EngineError> {
+        let files = self.changes(id)?;
+        let unfetched = self.fetch_commits(id, &files).err();
+        Ok((workspace::review(&files, paths)?, unfetched))
+    }
+
+    /// The changes as they can be chosen from, and the tree that they are.
+    pub fn choices(&self, id: &SandboxId, paths: &[Vec<u8>]) -> Result<(String, Vec<Change>), EngineError> {
+        Ok(workspace::choices(&self.changes(id)?, paths)?)
+    }
+
+    /// Takes changes, while everything inside stands still.
+    pub async fn apply(
+        &self,
+        id: &SandboxId,
+        order: &Order,
+        destination: &Destination,
+    ) -> Result<Applied, EngineError> {
+        let files = self.changes(id)?;
+        let name = self.filed(id)?.spec.name;
+        let must_freeze = self.is_running(id) && !self.is_paused(id);
+        if must_freeze {
+            self.pause(id).await?;
+        }
+        let applied = self.take_changes(id, &files, name.as_ref(), order, destination);
+        if must_freeze {
+            self.resume(id).await?;
+        }
+        applied
+    }
+
+    fn take_changes(
+        &self,
+        id: &SandboxId,
+        files: &Files,
+        name: Option<&SandboxName>,
+        order: &Order,
+        destination: &Destination,
+    ) -> Result<Applied, EngineError> {
+        match destination {
+            Destination::Branch(branch) => {
+                if order.commits == workspace::Commits::Kept {
+                    self.fetch_commits(id, files)?;
+                }
+                let usual = || format!("agentbox/{}", name.map_or_else(|| id.as_str(), SandboxName::as_str));
+                let branch = branch.clone().unwrap_or_else(usual);
+                Ok(Applied::Branch(workspace::apply_to_branch(files, order, &branch)?))
+            }
+            Destination::Worktree(both) => {
+                Ok(Applied::Worktree(workspace::apply_to_worktree(files, order, *both)?))
+            }
+        }
+    }
+
+    /// Whether the owner's directory is a repository, so that there can be a branch.
+    pub fn has_repository(&self, id: &SandboxId) -> Result<bool, EngineError> {
+        Ok(workspace::has_repository(&self.changes(id)?)?)
+    }
+
+    /// Throws the changes of a sandbox that does not run away.
+    pub fn discard(&self, id: &SandboxId) -> Result<(), EngineError> {
+        let files = self.changes(id)?;
+        if self.is_running(id) {
+            return Err(EngineError::Running(id.to_string()));
+        }
+        // Nobody starts it meanwhile.
+        let runtime = self.take(id)?;
+        let done = workspace::discard(&files, id.as_str());
+        runtime.discard();
+        Ok(done?)
+    }
+}
