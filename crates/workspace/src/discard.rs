@@ -33,7 +33,7 @@ pub fn has_changes(files: &Files) -> Result<bool, ReviewError> {
     let hidden = read_paths(&files.hidden())?;
     let (limits, mut waiting, mut seen) = (Limits::default(), vec![(top, Vec::new())], 0);
     while let Some((directory, path)) = waiting.pop() {
-        if !path.is_empty() && directory.is_opaque() {
+        if !path.is_empty() && directory.notes().is_opaque {
             return Ok(true);
         }
         let entries = directory.entries(limits.entries).map_err(failed)?;

@@ -6,7 +6,8 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{
-    AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, fgetxattr, openat2, readlinkat, statat,
+    AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags, Stat, fgetxattr, flistxattr, openat2,
+    readlinkat, statat,
 };
 use rustix::io::Errno;
 
@@ -14,15 +15,12 @@ use rustix::io::Errno;
 const BENEATH: ResolveFlags =
     ResolveFlags::BENEATH.union(ResolveFlags::NO_MAGICLINKS).union(ResolveFlags::NO_SYMLINKS);
 
-/// The names under which an overlay notes things, with and without privileges.
-const OPAQUE: [&str; 2] = ["user.overlay.opaque", "trusted.overlay.opaque"];
+/// Says that what the base has in a directory is gone unless it is in the layer.
+const OPAQUE: &str = "opaque";
 /// What our overlays never make: a directory or a file whose content is somewhere else.
-const ELSEWHERE: [&str; 4] = [
-    "user.overlay.redirect",
-    "trusted.overlay.redirect",
-    "user.overlay.metacopy",
-    "trusted.overlay.metacopy",
-];
+const ELSEWHERE: [&str; 2] = ["redirect", "metacopy"];
+/// What an overlay notes begins so, without and with privileges.
+const NOTES: [&str; 2] = ["user.overlay.", "trusted.overlay."];
 
 /// What an entry of a layer is.
 #[derive(Debug)]
@@ -56,7 +54,7 @@ impl Directory {
     }
 
     fn open(&self, path: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
-        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK | OFlags::NOCTTY;
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         loop {
             match openat2(&self.descriptor, path, flags, Mode::empty(), BENEATH) {
                 // Something was renamed on the way.
@@ -71,9 +69,9 @@ impl Directory {
         Ok(Self { descriptor: self.open(name, OFlags::RDONLY | OFlags::DIRECTORY)? })
     }
 
-    /// A file below it: to read, and as it is.
+    /// A file below it: to read, and as it is. Every part of the path is beneath it and no link.
     pub(crate) fn file(&self, path: &[u8]) -> Result<(File, Stat), Errno> {
-        let file = self.open(path, OFlags::RDONLY)?;
+        let file = self.open(path, OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY)?;
         let stat = rustix::fs::fstat(&file)?;
         match FileType::from_raw_mode(stat.st_mode) {
             FileType::RegularFile => Ok((file.into(), stat)),
@@ -81,19 +79,21 @@ impl Directory {
         }
     }
 
-    /// Where a link leads.
-    pub(crate) fn link(&self, name: &[u8]) -> Result<Vec<u8>, Errno> {
-        Ok(readlinkat(&self.descriptor, name, Vec::new())?.into_bytes())
+    /// Where a link below it leads, and what it is.
+    pub(crate) fn link(&self, path: &[u8]) -> Result<(Vec<u8>, Stat), Errno> {
+        let link = self.open(path, OFlags::PATH)?;
+        let stat = rustix::fs::fstat(&link)?;
+        Ok((readlinkat(&link, c"", Vec::new())?.into_bytes(), stat))
     }
 
-    /// Whether what the base has here is gone unless it is in the layer.
-    pub(crate) fn is_opaque(&self) -> bool {
-        OPAQUE.iter().any(|name| matches!(attribute(&self.descriptor, name).as_deref(), Some(b"y")))
+    /// What an overlay has noted of it.
+    pub(crate) fn notes(&self) -> Notes {
+        notes(&self.descriptor)
     }
 
-    /// Whether what is here is somewhere else.
-    pub(crate) fn is_elsewhere(&self) -> bool {
-        is_elsewhere(&self.descriptor)
+    /// What a file or a link is, without opening it.
+    pub(crate) fn look(&self, name: &[u8]) -> Result<Stat, Errno> {
+        statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW)
     }
 
     /// All entries, by name, not more than `most`; none where there are more.
@@ -139,16 +139,48 @@ impl Directory {
     }
 }
 
-/// Whether a file's content is somewhere else.
-pub(crate) fn is_elsewhere(file: impl AsFd) -> bool {
-    ELSEWHERE.iter().any(|name| attribute(&file, name).is_some())
+/// What an overlay has noted of a file or directory.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Notes {
+    /// What the base has here is gone unless it is in the layer.
+    pub(crate) is_opaque: bool,
+    /// What is here is somewhere else.
+    pub(crate) is_elsewhere: bool,
 }
 
-fn attribute(file: impl AsFd, name: &str) -> Option<Vec<u8>> {
-    let mut value = [0; 16];
-    match fgetxattr(file, name, &mut value) {
-        Ok(length) => Some(value.get(..length).unwrap_or_default().to_vec()),
-        Err(Errno::RANGE) => Some(Vec::new()),
-        Err(_) => None,
+/// Reads the notes: most have none, which one call tells.
+pub(crate) fn notes(file: impl AsFd) -> Notes {
+    let mut names = [0; 4096];
+    let names = match flistxattr(&file, &mut names) {
+        Ok(length) => names.get(..length).unwrap_or_default().to_vec(),
+        // Too many to be an overlay's alone: each is asked for.
+        Err(Errno::RANGE) => all_notes(),
+        Err(_) => Vec::new(),
+    };
+    let mut notes = Notes::default();
+    for name in names.split(|byte| *byte == 0) {
+        let Ok(name) = std::str::from_utf8(name) else { continue };
+        let Some(note) = NOTES.iter().find_map(|begin| name.strip_prefix(begin)) else { continue };
+        let mut value = [0; 16];
+        let value = match fgetxattr(&file, name, &mut value) {
+            Ok(length) => value.get(..length).unwrap_or_default(),
+            Err(Errno::NODATA) => continue,
+            Err(_) => b"",
+        };
+        notes.is_opaque |= note == OPAQUE && value == b"y";
+        notes.is_elsewhere |= ELSEWHERE.contains(&note);
     }
+    notes
+}
+
+fn all_notes() -> Vec<u8> {
+    let mut names = Vec::new();
+    for begin in NOTES {
+        for note in ELSEWHERE.iter().chain([&OPAQUE]) {
+            names.extend_from_slice(begin.as_bytes());
+            names.extend_from_slice(note.as_bytes());
+            names.push(0);
+        }
+    }
+    names
 }

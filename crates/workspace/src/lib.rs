@@ -29,6 +29,7 @@ mod record;
 mod remark;
 mod review;
 mod risk;
+mod seen;
 mod snapshot;
 mod staging;
 mod store;

@@ -1,7 +1,6 @@
 //! What an owner looks at: the changes since the start, what speaks for a look at each, which of them the owner has
 //! changed as well, the commits, and what does not come back.
 
-use std::collections::BTreeSet;
 use std::fs;
 
 use crate::base::Base;
@@ -105,10 +104,15 @@ pub(crate) fn look(
     paths: &[Vec<u8>],
 ) -> Result<Review, ReviewError> {
     let git = store.git()?;
-    let difference = change::between(&git, &base.tree, &snapshot.tree, Renames::Found)?;
+    // What the owner has is looked at while the trees are compared.
+    let (difference, now) = std::thread::scope(|scope| {
+        let now = scope.spawn(|| owner_now(store, base, snapshot));
+        let difference = change::between(&git, &base.tree, &snapshot.tree, Renames::Found);
+        (difference, now.join())
+    });
+    let (difference, now) = (difference?, now.unwrap_or(Ok(None))?);
     let mut changes = difference.changes;
     narrow(&mut changes, paths)?;
-    let now = owner_now(store, base, &changes)?;
     let known = |change: &Change| Known {
         size: snapshot.sizes.get(&change.path).copied(),
         is_over_hidden: snapshot.over_hidden.contains(&change.path),
@@ -150,9 +154,8 @@ pub(crate) fn narrow(changes: &mut Vec<Change>, paths: &[Vec<u8>]) -> Result<(),
 }
 
 /// What the owner has where something was changed; none where their directory is gone.
-fn owner_now(store: &Store, base: &Base, changes: &[Change]) -> Result<Option<OwnerNow>, ReviewError> {
-    let mut paths: BTreeSet<Vec<u8>> = changes.iter().map(|change| change.path.clone()).collect();
-    paths.extend(changes.iter().filter_map(|change| change.old_path.clone()));
+fn owner_now(store: &Store, base: &Base, snapshot: &Snapshot) -> Result<Option<OwnerNow>, ReviewError> {
+    let paths = snapshot.touched();
     if paths.is_empty() {
         return Ok(None);
     }

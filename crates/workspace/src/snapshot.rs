@@ -1,18 +1,26 @@
 //! The workspace as it is now, as a tree: the base with what the layer changes, as far as git would take it.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::File;
+use std::fs::{self, File};
+use std::thread::JoinHandle;
+use std::time::SystemTime;
+
+use rustix::io::Errno;
 
 use crate::base::{Base, RULES, read_paths};
 use crate::error::ReviewError;
-use crate::layer::Directory;
-use crate::remark::Remark;
+use crate::inert::inert_name;
+use crate::layer::{Directory, notes};
+use crate::remark::{Remark, Why};
+use crate::seen;
 use crate::staging::Staging;
-use crate::store::Store;
-use crate::walk::{Walk, Walked};
+use crate::store::{Store, write_whole};
+use crate::walk::{Walk, Walked, Written};
 
 /// The index of what there is now.
 const INDEX: &str = "index-now";
+/// What the layer looked like when its tree was made.
+const SEEN: &str = "seen";
 
 /// What there is now.
 #[derive(Debug)]
@@ -20,8 +28,21 @@ pub(crate) struct Snapshot {
     pub(crate) tree: String,
     /// How large each file is that was written inside.
     pub(crate) sizes: BTreeMap<Vec<u8>, u64>,
+    /// Paths of the base that are gone.
+    pub(crate) removed: BTreeSet<Vec<u8>>,
     pub(crate) remarks: Vec<Remark>,
     pub(crate) over_hidden: BTreeSet<Vec<u8>>,
+    _tidying: Tidying,
+}
+
+/// Removes what is not needed any more beside other work; dropping it waits.
+#[derive(Debug)]
+struct Tidying(Option<JoinHandle<()>>);
+
+impl Drop for Tidying {
+    fn drop(&mut self) {
+        drop(self.0.take().map(JoinHandle::join));
+    }
 }
 
 impl Snapshot {
@@ -38,19 +59,130 @@ impl Snapshot {
         let rules = File::open(&rules).map_err(ReviewError::file(&rules))?;
         let git = store.git()?;
         let staging = Staging::make(store.own("staging"))?;
+        let began = SystemTime::now();
         let walk = Walk::new(base, [also_known, &hidden], &git, rules.into(), staging, top);
-        let (walked, staging) = walk.run()?;
-        let tree = write(store, base, &walked, &staging)?;
-        let _ = std::fs::remove_dir_all(staging.path());
-        let Walked { written, remarks, over_hidden, .. } = walked;
-        Ok(Self { tree, sizes: written, remarks, over_hidden })
+        let (mut walked, mut staging, top) = walk.run()?;
+        let tree = tree(store, base, &mut walked, &mut staging, (&top, began))?;
+        let stale = staging.path().to_owned();
+        let tidying = Tidying(Some(std::thread::spawn(move || drop(fs::remove_dir_all(stale)))));
+        let Walked { written, removed, remarks, over_hidden, .. } = walked;
+        let sizes = written.into_iter().map(|(path, written)| (path, written.seen().size)).collect();
+        Ok(Self { tree, sizes, removed, remarks, over_hidden, _tidying: tidying })
+    }
+
+    /// Every path that may differ from the base.
+    pub(crate) fn touched(&self) -> BTreeSet<Vec<u8>> {
+        self.sizes.keys().chain(&self.removed).cloned().collect()
     }
 }
 
-fn write(store: &Store, base: &Base, walked: &Walked, staging: &Staging) -> Result<String, ReviewError> {
+/// The tree of a layer: the one that is known, or a new one.
+fn tree(
+    store: &Store,
+    base: &Base,
+    walked: &mut Walked,
+    staging: &mut Staging,
+    (top, began): (&Directory, SystemTime),
+) -> Result<String, ReviewError> {
     if walked.written.is_empty() && walked.removed.is_empty() && walked.pointers.is_empty() {
         return Ok(base.tree.clone());
     }
+    let path = store.own(SEEN);
+    let digest = seen::digest(&base.tree, walked, began);
+    if let Some(tree) = digest.as_ref().and_then(|digest| seen::known(&path, digest)) {
+        return Ok(tree);
+    }
+    let is_whole = copy(walked, staging, top)?;
+    let tree = write(store, walked, staging)?;
+    match digest.filter(|_| is_whole) {
+        Some(digest) => write_whole(&path, format!("{digest} {tree}\n").as_bytes()),
+        None => match fs::remove_file(&path) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
+            _ => Ok(()),
+        },
+    }
+    .map_err(ReviewError::file(&path))?;
+    Ok(tree)
+}
+
+/// Copies everything that was written; whether each was as it had been seen.
+fn copy(walked: &mut Walked, staging: &mut Staging, top: &Directory) -> Result<bool, ReviewError> {
+    let mut is_whole = true;
+    let mut lost = Vec::new();
+    let mut most = crate::limits::Limits::default().bytes;
+    for (path, written) in &mut walked.written {
+        let seen = match copy_one(path, written, staging, (top, most)) {
+            Ok(Some(seen)) => seen,
+            Ok(None) => {
+                lost.push(path.clone());
+                continue;
+            }
+            Err(error) => return Err(error),
+        };
+        most = most.saturating_sub(seen.size);
+        is_whole &= seen == *written.seen();
+        *written = match written {
+            Written::File(_) => Written::File(seen),
+            Written::Link(_) => Written::Link(seen),
+        };
+    }
+    for path in &lost {
+        walked.written.remove(path);
+        walked.remarks.push(Remark { path: path.clone(), why: Why::Closed });
+    }
+    Ok(is_whole && lost.is_empty())
+}
+
+/// Copies one; none where it cannot be read, or is something else by now.
+fn copy_one(
+    path: &[u8],
+    written: &Written,
+    staging: &mut Staging,
+    (top, most): (&Directory, u64),
+) -> Result<Option<seen::Seen>, ReviewError> {
+    let failed = |errno: Errno| ReviewError::File { path: inert_name(path).into(), source: errno.into() };
+    let is_lost = |errno: &Errno| {
+        matches!(
+            *errno,
+            Errno::NOENT
+                | Errno::NOTDIR
+                | Errno::LOOP
+                | Errno::AGAIN
+                | Errno::NXIO
+                | Errno::INVAL
+                | Errno::ACCESS
+                | Errno::PERM
+        )
+    };
+    match written {
+        Written::Link(_) => match top.link(path) {
+            Ok((target, stat)) => {
+                staging.link(path, &target)?;
+                Ok(Some(seen::Seen::of(&stat)))
+            }
+            Err(errno) if is_lost(&errno) => Ok(None),
+            Err(errno) => Err(failed(errno)),
+        },
+        Written::File(_) => match top.file(path) {
+            Ok((file, stat)) => {
+                if notes(&file).is_elsewhere {
+                    return Err(ReviewError::Layer(inert_name(path)));
+                }
+                let mut seen = seen::Seen::of(&stat);
+                seen.size = staging.file(path, &file, seen.is_executable(), most)?;
+                if seen.size > most {
+                    let most = crate::limits::Limits::default().bytes;
+                    return Err(ReviewError::TooMuch { what: "bytes", most });
+                }
+                Ok(Some(seen))
+            }
+            Err(errno) if is_lost(&errno) => Ok(None),
+            Err(errno) => Err(failed(errno)),
+        },
+    }
+}
+
+fn write(store: &Store, walked: &Walked, staging: &Staging) -> Result<String, ReviewError> {
     let index = store.copy_of_base(INDEX)?;
     let git = store.git()?.on(staging.path()).with_index(&index);
     // What is gone goes first: attributes that are gone count no more for what is written.

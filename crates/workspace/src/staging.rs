@@ -7,7 +7,7 @@ use std::io::{self, Read as _, Write as _};
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Mode, OFlags, linkat, mkdirat, openat, symlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, linkat, mkdirat, openat, symlinkat, unlinkat};
 use rustix::io::Errno;
 
 use crate::error::ReviewError;
@@ -75,12 +75,15 @@ impl Staging {
         most: u64,
     ) -> Result<u64, ReviewError> {
         self.directory(above(path))?;
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(if is_executable { 0o700 } else { 0o600 });
-        let target = match openat(&self.root, path, flags, mode) {
-            Ok(target) => File::from(target),
-            Err(errno) => return Err(self.failed(errno)),
-        };
+        let mut target = openat(&self.root, path, flags, mode);
+        if matches!(target, Err(Errno::EXIST)) {
+            // A rule lies there; it may be the base's own file, which is not written to.
+            unlinkat(&self.root, path, AtFlags::empty()).map_err(|errno| self.failed(errno))?;
+            target = openat(&self.root, path, flags, mode);
+        }
+        let target = File::from(target.map_err(|errno| self.failed(errno))?);
         copy(source, &target, most).map_err(ReviewError::file(&self.path))
     }
 

@@ -4,24 +4,27 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::OwnedFd;
 
-use rustix::fs::Stat;
 use rustix::io::Errno;
 
 use crate::base::{Base, is_beneath};
 use crate::error::ReviewError;
 use crate::git::Git;
 use crate::ignore::Ignore;
-use crate::layer::{Directory, Entry, Kind, is_elsewhere};
+use crate::layer::{Directory, Entry, Kind};
 use crate::limits::Limits;
 use crate::nested;
 use crate::remark::{Remark, Why};
+use crate::seen::Seen;
 use crate::staging::Staging;
+
+/// A file of rules is no longer.
+const LONGEST_RULES: u64 = 1 << 20;
 
 /// What a layer changes, as far as git would take it.
 #[derive(Debug, Default)]
 pub(crate) struct Walked {
-    /// Paths that lie in the staging tree, with how many bytes.
-    pub(crate) written: BTreeMap<Vec<u8>, u64>,
+    /// Paths that were written, and what is there.
+    pub(crate) written: BTreeMap<Vec<u8>, Written>,
     /// Paths of the base that are gone.
     pub(crate) removed: BTreeSet<Vec<u8>>,
     /// Other commits of repositories inside.
@@ -30,6 +33,21 @@ pub(crate) struct Walked {
     pub(crate) remarks: Vec<Remark>,
     /// Paths at which the owner has something that is hidden inside.
     pub(crate) over_hidden: BTreeSet<Vec<u8>>,
+}
+
+/// A file or a link in a layer, as it was seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Written {
+    File(Seen),
+    Link(Seen),
+}
+
+impl Written {
+    pub(crate) const fn seen(&self) -> &Seen {
+        match self {
+            Self::File(seen) | Self::Link(seen) => seen,
+        }
+    }
 }
 
 /// A walk through one layer.
@@ -79,23 +97,24 @@ impl<'a> Walk<'a> {
     }
 
     /// Goes through all of it.
-    pub(crate) fn run(mut self) -> Result<(Walked, Staging), ReviewError> {
+    pub(crate) fn run(mut self) -> Result<(Walked, Staging, Directory), ReviewError> {
         let top = self.top.directory(b".").map_err(|errno| unreadable(b"", errno))?;
         self.directory(&top, b"", 0)?;
         let written = &self.found.written;
         // What is below a path that was written goes when that takes its place.
         self.found.removed.retain(|path| !is_at_or_below(path, |path| written.contains_key(path)));
-        Ok((self.found, self.staging))
+        Ok((self.found, self.staging, self.top))
     }
 
     fn directory(&mut self, directory: &Directory, path: &[u8], depth: usize) -> Result<(), ReviewError> {
         if depth > self.limits.depth {
             return Err(ReviewError::TooMuch { what: "levels", most: self.limits.depth as u64 });
         }
-        if directory.is_elsewhere() {
+        let notes = directory.notes();
+        if notes.is_elsewhere {
             return Err(ReviewError::Layer(path.escape_ascii().to_string()));
         }
-        if directory.is_opaque() && depth > 0 {
+        if notes.is_opaque && depth > 0 {
             self.remove_below(path);
         }
         let most = self.limits.entries - self.seen;
@@ -117,8 +136,8 @@ impl<'a> Walk<'a> {
                     }
                 }
                 Kind::File | Kind::Link if is_ignored => self.remove(path),
-                Kind::File => self.file(directory, path, &entry.name)?,
-                Kind::Link => self.link(directory, path, &entry.name)?,
+                Kind::File => self.write(directory, path, &entry.name, Written::File)?,
+                Kind::Link => self.write(directory, path, &entry.name, Written::Link)?,
                 Kind::Directory => self.below(directory, path, &entry.name, is_ignored, depth)?,
             }
         }
@@ -242,10 +261,16 @@ impl<'a> Walk<'a> {
             None => self.top.file(&rule),
         };
         match from_layer {
-            Ok((file, stat)) if !is_elsewhere(&file) => self.copy(&rule, &file, &stat).map(drop),
+            Ok((file, _)) => {
+                let copied = self.staging.file(&rule, &file, false, LONGEST_RULES)?;
+                if copied > LONGEST_RULES {
+                    return Err(ReviewError::TooMuch { what: "bytes of rules", most: LONGEST_RULES });
+                }
+                Ok(())
+            }
             // One that is a link counts for nothing, and one that is gone neither.
             Err(Errno::NOENT) => self.rule_of_the_base(&rule),
-            _ => Ok(()),
+            Err(_) => Ok(()),
         }
     }
 
@@ -256,52 +281,29 @@ impl<'a> Walk<'a> {
         self.staging.rule(&self.rules, rule)
     }
 
-    fn copy(&mut self, path: &[u8], file: &std::fs::File, stat: &Stat) -> Result<u64, ReviewError> {
-        let most = self.limits.bytes.saturating_sub(self.bytes);
-        let copied = self.staging.file(path, file, stat.st_mode & 0o100 != 0, most)?;
-        if copied > most {
+    fn write(
+        &mut self,
+        directory: &Directory,
+        path: &[u8],
+        name: &[u8],
+        kind: fn(Seen) -> Written,
+    ) -> Result<(), ReviewError> {
+        let seen = match directory.look(name) {
+            Ok(stat) => Seen::of(&stat),
+            // Gone meanwhile; the next look sees it.
+            Err(Errno::NOENT) => return Ok(()),
+            Err(errno) => return Err(unreadable(path, errno)),
+        };
+        self.bytes = self.bytes.saturating_add(seen.size);
+        if self.bytes > self.limits.bytes {
             return Err(ReviewError::TooMuch { what: "bytes", most: self.limits.bytes });
         }
-        self.bytes += copied;
-        Ok(copied)
-    }
-
-    fn file(&mut self, directory: &Directory, path: &[u8], name: &[u8]) -> Result<(), ReviewError> {
-        let (file, stat) = match directory.file(name) {
-            Ok(opened) => opened,
-            // It has become something else meanwhile; the next look sees it.
-            Err(Errno::NOENT | Errno::AGAIN | Errno::LOOP | Errno::NXIO) => return Ok(()),
-            Err(Errno::ACCESS | Errno::PERM) => {
-                self.leave(path, Why::Closed);
-                return Ok(());
-            }
-            Err(errno) => return Err(unreadable(path, errno)),
-        };
-        if is_elsewhere(&file) {
-            return Err(ReviewError::Layer(path.escape_ascii().to_string()));
-        }
-        let size = self.copy(path, &file, &stat)?;
-        self.write(path, size);
-        Ok(())
-    }
-
-    fn link(&mut self, directory: &Directory, path: &[u8], name: &[u8]) -> Result<(), ReviewError> {
-        let target = match directory.link(name) {
-            Ok(target) => target,
-            Err(Errno::NOENT | Errno::INVAL) => return Ok(()),
-            Err(errno) => return Err(unreadable(path, errno)),
-        };
-        self.staging.link(path, &target)?;
-        self.write(path, target.len() as u64);
-        Ok(())
-    }
-
-    fn write(&mut self, path: &[u8], size: u64) {
         self.remove_below(path);
         if is_beneath(self.hidden, path) {
             self.found.over_hidden.insert(path.to_vec());
         }
-        self.found.written.insert(path.to_vec(), size);
+        self.found.written.insert(path.to_vec(), kind(seen));
+        Ok(())
     }
 
     /// A submodule, which is a commit: its files are its own repository's.
