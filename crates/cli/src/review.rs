@@ -18,7 +18,7 @@ use workspace::{Both, Commits, Order, Risky, Selection, exact_name, inert_name};
 
 use crate::arguments::{Apply, Diff, Discard};
 use crate::failure::Failure;
-use crate::output::{id_text, json_line, print};
+use crate::output::{id_text, print};
 use crate::record::Form;
 use crate::sandboxes::each;
 use crate::stay::in_runtime;
@@ -36,7 +36,7 @@ pub(crate) fn diff(diff: &Diff) -> Result<ExitCode, Failure> {
     if diff.json {
         let mut value = json::review(&review);
         value["problem"] = json!(unfetched.map(|error| error.to_string()));
-        return print(&json_line(&value));
+        return print(&json::line(&value));
     }
     let colour = pager::colour();
     let text = match (diff.stat, diff.name_only) {
@@ -85,7 +85,7 @@ pub(crate) fn apply(apply: &Apply) -> Result<ExitCode, Failure> {
 fn tell(applied: &Applied, form: Form) -> Result<ExitCode, Failure> {
     let names = |paths: &[Vec<u8>]| paths.iter().map(|path| exact_name(path)).collect::<Vec<_>>();
     match applied {
-        Applied::Branch(made) if form == Form::Program => print(&json_line(&json!({
+        Applied::Branch(made) if form == Form::Program => print(&json::line(&json!({
             "branch": made.branch, "commit": made.commit, "tree": made.tree, "commits": made.count,
         }))),
         Applied::Branch(made) => {
@@ -101,7 +101,7 @@ fn tell(applied: &Applied, form: Form) -> Result<ExitCode, Failure> {
         }
         Applied::Worktree(brought) => {
             if form == Form::Program {
-                print(&json_line(&json!({
+                print(&json::line(&json!({
                     "files": brought.count,
                     "conflicts": names(&brought.conflicts),
                     "submodules": names(&brought.submodules),

@@ -75,7 +75,7 @@ fn record(store: &Store) -> Result<(), ReviewError> {
     take_index(store)?;
     let git = store.git()?.on(owner).with_index(&store.base_index());
     let hidden = read_paths(&store.files.hidden())?;
-    let (taken, nested) = look(&git, owner, &hidden)?;
+    let [taken, nested] = look(&git, owner, &hidden)?;
     if !taken.is_empty() {
         git.run_with(["update-index", "-z", "--add", "--remove", "--replace", "--stdin"], joined(&taken))?;
     }
@@ -111,11 +111,7 @@ fn take_index(store: &Store) -> Result<(), ReviewError> {
 }
 
 /// What is not as the index says, and what it does not know: paths to take, and repositories to leave alone.
-fn look(
-    git: &Git,
-    owner: &Path,
-    hidden: &BTreeSet<Vec<u8>>,
-) -> Result<(Vec<Vec<u8>>, Vec<Vec<u8>>), ReviewError> {
+fn look(git: &Git, owner: &Path, hidden: &BTreeSet<Vec<u8>>) -> Result<[Vec<Vec<u8>>; 2], ReviewError> {
     let words = ["ls-files", "-z", "-t", "-m", "-d", "-o", "--exclude-standard"];
     let printed = git.run(words)?;
     let (mut taken, mut nested) = (Vec::new(), Vec::new());
@@ -129,7 +125,7 @@ fn look(
     }
     taken.sort();
     taken.dedup();
-    Ok((taken, nested))
+    Ok([taken, nested])
 }
 
 /// Whether a path is one of a list, or below one.

@@ -1,7 +1,8 @@
 //! Hostile text as a terminal may show it: nothing in it acts, reverses or hides.
 
 /// Characters that change how others are shown, or are not shown themselves.
-pub(crate) const fn is_unseen(character: char) -> bool {
+#[must_use]
+pub const fn is_unseen(character: char) -> bool {
     is_bidi(character)
         || matches!(character,
             '\u{ad}' | '\u{34f}' | '\u{115f}' | '\u{1160}' | '\u{17b4}' | '\u{17b5}' | '\u{180b}'..='\u{180f}'

@@ -44,7 +44,7 @@ pub use commits::{Commit, accept_pack, waiting_tip};
 pub use discard::{discard, has_changes, has_repository, is_waiting, objects, recover, was_applied};
 pub use error::ReviewError;
 pub use git::GitError;
-pub use inert::{exact_name, inert, inert_name};
+pub use inert::{exact_name, inert, inert_name, is_unseen};
 pub use record::{Files, Head, Recorded, Repository};
 pub use remark::{Remark, Why};
 pub use review::{Review, Reviewed, review};

@@ -1,7 +1,24 @@
 //! Changes for programs; the form is documented with the command.
 
 use serde_json::{Value, json};
-use workspace::{Review, Reviewed, Risk, exact_name};
+use workspace::{Review, Reviewed, Risk, exact_name, is_unseen};
+
+/// A line of JSON in which nothing reverses or hides what follows, either: such characters are escaped, and read as the
+/// same by every program.
+pub(super) fn line(value: &Value) -> String {
+    let mut line = String::new();
+    for character in crate::output::json_line(value).chars() {
+        if !is_unseen(character) {
+            line.push(character);
+            continue;
+        }
+        let mut halves = [0; 2];
+        for half in character.encode_utf16(&mut halves) {
+            line.push_str(&format!("\\u{half:04x}"));
+        }
+    }
+    line
+}
 
 pub(super) fn review(review: &Review) -> Value {
     let commits: Vec<Value> = review
@@ -52,4 +69,17 @@ fn files(files: &[Reviewed]) -> Vec<Value> {
         })
     };
     files.iter().map(file).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nothing_in_json_hides_or_reverses() {
+        let value = json!({"path": "a\u{202e}b\u{e0041}ü\u{1b}"});
+        let line = line(&value);
+        assert_eq!(line, "{\"path\":\"a\\u202eb\\udb40\\udc41ü\\u001b\"}\n");
+        assert_eq!(serde_json::from_str::<Value>(&line).unwrap(), value);
+    }
 }

@@ -7,5 +7,6 @@ mod canaries;
 mod cut_off;
 mod place;
 mod random;
+mod repositories;
 mod shown;
 mod worktree;
