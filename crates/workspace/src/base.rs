@@ -25,7 +25,14 @@ const NESTED: &str = "nested";
 
 /// Records the base of a workspace, unless that is done. Whoever wants to see changes waits for it.
 pub fn record_base(files: &Files) -> Result<(), ReviewError> {
-    Base::of(&Store::open(files)?).map(drop)
+    let recorded = Base::of(&Store::open(files)?).map(drop);
+    if !files.recorded().exists() {
+        // The sandbox was removed meanwhile, and git may have made a directory of it again.
+        let review = files.review();
+        let _ = fs::remove_dir_all(&review);
+        let _ = review.parent().map(fs::remove_dir);
+    }
+    recorded
 }
 
 /// A base that is recorded.

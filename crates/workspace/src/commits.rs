@@ -14,7 +14,7 @@ use crate::git::{Git, GitError, Said};
 use crate::layer::Directory;
 use crate::limits;
 use crate::nested;
-use crate::record::Files;
+use crate::record::{Files, Recorded};
 use crate::store::{Store, write_whole};
 
 /// The commit that was taken last.
@@ -34,27 +34,29 @@ pub struct Commit {
 /// Where the repository inside stands, if it is not where it began: a commit that has not been taken yet.
 pub fn waiting_tip(files: &Files) -> Result<Option<String>, ReviewError> {
     let store = Store::open(files)?;
-    let Some(tip) = tip_inside(&store) else { return Ok(None) };
+    let Some(tip) = tip_inside(files, &store.recorded) else { return Ok(None) };
     Ok(Some(tip).filter(|tip| accepted(&store).as_ref() != Some(tip)))
 }
 
-fn tip_inside(store: &Store) -> Option<String> {
-    let length = if store.object_format() == "sha256" { 64 } else { 40 };
-    let tip = nested::tip(&Directory::top(&store.files.upper()).ok()?, length)?;
-    Some(tip).filter(|tip| store.base_commit() != Some(tip.as_str()))
+/// Where the repository inside stands, if it is not where it began. Nobody is waited for.
+pub(crate) fn tip_inside(files: &Files, recorded: &Recorded) -> Option<String> {
+    let repository = recorded.repository.as_ref()?;
+    let length = if repository.object_format == "sha256" { 64 } else { 40 };
+    let tip = nested::tip(&Directory::top(&files.upper()).ok()?, length)?;
+    Some(tip).filter(|tip| repository.head.commit.as_ref() != Some(tip))
 }
 
 /// The commit that was taken, where the repository inside still stands at it.
 pub(crate) fn accepted(store: &Store) -> Option<String> {
     let taken = fs::read_to_string(store.own(TIP)).ok()?.trim().to_owned();
-    tip_inside(store).filter(|tip| *tip == taken)
+    tip_inside(&store.files, &store.recorded).filter(|tip| *tip == taken)
 }
 
 /// Takes the commits of a pack that has all up to `tip` that the base has not.
 pub fn accept_pack(files: &Files, pack: &mut dyn Read, tip: &str) -> Result<(), ReviewError> {
     let store = Store::open(files)?;
     Base::of(&store)?;
-    if tip_inside(&store).as_deref() != Some(tip) {
+    if tip_inside(files, &store.recorded).as_deref() != Some(tip) {
         return Err(ReviewError::Commits("they are not those that the repository inside stands at"));
     }
     let (old, new) = (store.quarantine(), store.own("quarantine.new"));

@@ -19,7 +19,8 @@ use crate::snapshot::Snapshot;
 use crate::store::{Store, read_recorded};
 use crate::walk::joined;
 
-/// Whether anything was written inside, by the layer alone: what git ignores counts, too. It ends at the first change.
+/// Whether anything was written inside, by the layer alone: what git ignores counts, too. It ends at the first change, and
+/// does not wait for the base.
 pub fn has_changes(files: &Files) -> Result<bool, ReviewError> {
     let upper = files.upper();
     let failed = |errno: Errno| ReviewError::file(&upper)(errno.into());
@@ -27,7 +28,7 @@ pub fn has_changes(files: &Files) -> Result<bool, ReviewError> {
         Err(Errno::NOENT) => return Ok(false),
         top => top.map_err(failed)?,
     };
-    if commits::waiting_tip(files)?.is_some() {
+    if commits::tip_inside(files, &read_recorded(files)?).is_some() {
         return Ok(true);
     }
     let hidden = read_paths(&files.hidden())?;

@@ -120,7 +120,9 @@ fn make(directory: &Path, object_format: &str, preferences: &Preferences) -> io:
         _ => {}
     }
     let mut builder = DirBuilder::new();
-    builder.recursive(true).mode(0o700);
+    // The first one alone: of a sandbox that was removed meanwhile nothing is made again.
+    builder.mode(0o700).create(directory)?;
+    builder.recursive(true);
     for name in ["objects/info", "objects/pack", "refs/heads", "info"] {
         builder.create(directory.join(name))?;
     }
