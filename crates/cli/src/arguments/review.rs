@@ -33,8 +33,8 @@ JSON:
     \"left_out\": [{\"path\", \"code\", \"reason\"}], what does not come back,
     \"problem\": why commits could not be fetched, or null
   }
-  In a path a backslash is doubled, and a byte that is not UTF-8 is \\x and two digits. Names are stable; later versions
-  may add fields and codes.")]
+  In a path a backslash is doubled, and a byte that is not UTF-8 is \\x and two digits. Names are
+  stable; later versions may add fields and codes.")]
 pub(crate) struct Diff {
     /// The sandbox: its id, the beginning of its id, or its name
     #[arg(value_name = "ID")]
@@ -53,7 +53,7 @@ pub(crate) struct Diff {
     pub(crate) json: bool,
 }
 
-/// Take what was changed in a workspace under review: as a new branch, or into your working tree.
+/// Take what was changed under review: as a new branch, or into your working tree.
 ///
 /// A branch is `agentbox/NAME`, or `agentbox/ID` where the sandbox has no name; your checkout and your index are not
 /// touched. The agent's commits come as they are, and what it did not commit as one more; its tree is exactly what `diff`
