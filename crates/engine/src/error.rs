@@ -169,6 +169,9 @@ pub enum EngineError {
     /// The keeper went away.
     #[error("the keeper does not answer")]
     Handover(#[from] HandoverError),
+    /// A directory of the owner's that is no workspace.
+    #[error(transparent)]
+    Workspace(#[from] workspace::Refusal),
     /// The kernel gave no random bytes.
     #[error("cannot make an id")]
     Random(#[source] io::Error),
@@ -234,6 +237,7 @@ impl EngineError {
                 }
             },
             Self::NoPort { id, .. } => return Some(format!("`agentbox port {id} ls` lists all")),
+            Self::Workspace(refusal) => return Some(refusal.hint()),
             Self::Keeper(_) | Self::Handover(_) | Self::Random(_) => return None,
         };
         Some(hint.to_owned())

@@ -60,6 +60,8 @@ const AGAIN: u8 = 7;
 const FILE_SYSTEM: u8 = 8;
 const SETTING: u8 = 9;
 const COVER: u8 = 10;
+const OVERLAY: u8 = 11;
+const UNMOUNT: u8 = 12;
 
 /// In the place of a resource where there is no limit.
 const NO_LIMIT: u32 = u32::MAX;
@@ -145,6 +147,13 @@ impl<'bytes> Blueprint<'bytes> {
             FILE_SYSTEM => {
                 Step::FileSystem { kind: text, path, flags: first, options: (second == 1).then_some(options) }
             }
+            OVERLAY => Step::Overlay {
+                path,
+                options,
+                uid: u32::try_from(first).ok()?,
+                gid: u32::try_from(second).ok()?,
+            },
+            UNMOUNT => Step::Unmount { path },
             SETTING => Step::Setting { path, value: bytes },
             _ => return None,
         })
@@ -215,6 +224,9 @@ mod tests {
             (text(), text()).prop_map(|(with, path)| Step::Cover { with, path }),
             (text(), text(), any::<u64>(), proptest::option::of(text()))
                 .prop_map(|(kind, path, flags, options)| Step::FileSystem { kind, path, flags, options }),
+            (text(), text(), any::<u32>(), any::<u32>())
+                .prop_map(|(path, options, uid, gid)| Step::Overlay { path, options, uid, gid }),
+            text().prop_map(|path| Step::Unmount { path }),
             (text(), bytes()).prop_map(|(path, value)| Step::Setting { path, value }),
         ]
     }

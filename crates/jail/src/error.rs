@@ -7,6 +7,7 @@ use policy::{MountError, Wall};
 
 use crate::builder::Phase;
 use crate::network::{LOAD, MOST_PORTS};
+use crate::step::OVERLAY;
 
 /// How the step is described that gives a sandbox its own /proc.
 const FRESH_PROC: &str = "mount proc at /proc";
@@ -36,6 +37,9 @@ pub enum JailError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// The kernel lays no overlay over trees that are shown under other ids.
+    #[error("this kernel cannot lay a review workspace over a directory for root")]
+    NoOverlayForRoot,
     /// More mounts than can be handed to the builder.
     #[error("there are too many mounts")]
     TooManyMounts,
@@ -134,6 +138,9 @@ impl JailError {
             Self::IdMappedMount { .. } => {
                 "run agentbox as the user who owns the directory, or copy it to a local file system"
             }
+            Self::NoOverlayForRoot => {
+                "boot a kernel of 5.19 or later, or run agentbox as the user who owns the directory"
+            }
             Self::TooManyMounts => "mount a directory that holds the others: 250 are the most",
             Self::TooManyFiles { .. } => "mount a smaller directory",
             Self::IdMap { .. } => "run `agentbox doctor` to see which ids may be mapped here",
@@ -162,6 +169,11 @@ impl JailError {
 fn step_hint(step: &str, source: &io::Error) -> &'static str {
     let first_mounts = [Phase::Propagation.meaning(), Phase::NewRoot.meaning()];
     match source.raw_os_error() {
+        Some(_) if step.starts_with(OVERLAY) => {
+            "the file system of the state directory cannot carry what is written over a directory (network file \
+             systems, overlays and a tmpfs without user attributes cannot): set AGENTBOX_HOME to a directory on a \
+             local disk"
+        }
         Some(libc::EPERM) if step == FRESH_PROC => {
             "parts of /proc are covered here, as in a container, and then the kernel gives no fresh one: start the \
              container with its /proc uncovered (docker: `--security-opt systempaths=unconfined`, podman: \

@@ -14,6 +14,9 @@ const NO_SETUID: u64 = libc::MOUNT_ATTR_NOSUID;
 const NO_DEVICES: u64 = libc::MOUNT_ATTR_NODEV;
 const NO_EXECUTION: u64 = libc::MOUNT_ATTR_NOEXEC;
 
+/// How the step is described that lays a layer over a tree.
+pub(crate) const OVERLAY: &str = "mount the overlay at";
+
 /// What a bound tree allows; setuid never counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bound {
@@ -122,6 +125,17 @@ pub(crate) enum Step<Text = CString, Bytes = Vec<u8>, Tree = OwnedFd> {
         flags: u64,
         options: Option<Text>,
     },
+    /// One tree over another. What the kernel writes for it belongs to the agent, whoever builds the walls.
+    Overlay {
+        path: Text,
+        options: Text,
+        uid: u32,
+        gid: u32,
+    },
+    /// A place that was mounted on for a while.
+    Unmount {
+        path: Text,
+    },
     /// A setting of the namespace's own, written through the fresh /proc.
     Setting {
         path: Text,
@@ -170,6 +184,13 @@ impl Laid<'_> {
             Self::FileSystem { kind, path, flags, options } => {
                 sys::mount(kind, path, Some(kind), flags, options)
             }
+            Self::Overlay { path, options, uid, gid } => {
+                let flags = libc::MS_NOSUID | libc::MS_NODEV;
+                sys::with_file_ids(uid, gid, || {
+                    sys::mount(c"overlay", path, Some(c"overlay"), flags, Some(options))
+                })
+            }
+            Self::Unmount { path } => sys::unmount_detached(path),
             Self::Setting { path, value } => {
                 let file = sys::open(path, libc::O_WRONLY, 0)?;
                 let written = sys::write(file, value).map(drop);
@@ -197,6 +218,10 @@ impl Step {
             Self::FileSystem { kind, path, flags, options } => {
                 Step::FileSystem { kind, path, flags: *flags, options: options.as_deref() }
             }
+            Self::Overlay { path, options, uid, gid } => {
+                Step::Overlay { path, options, uid: *uid, gid: *gid }
+            }
+            Self::Unmount { path } => Step::Unmount { path },
             Self::Setting { path, value } => Step::Setting { path, value },
         }
     }
@@ -227,6 +252,8 @@ impl Step {
             Self::FileSystem { kind, path, .. } => {
                 format!("mount {} at {}", kind.to_string_lossy(), shown(path))
             }
+            Self::Overlay { path, .. } => format!("{OVERLAY} {}", shown(path)),
+            Self::Unmount { path } => format!("unmount {}", shown(path)),
             Self::Setting { path, .. } => format!("set {}", shown(path)),
         }
     }

@@ -4,6 +4,7 @@
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -38,6 +39,16 @@ pub(crate) struct Git {
     index: Option<PathBuf>,
     /// Object stores beside the repository's own.
     alternates: Vec<PathBuf>,
+    /// Whose own configuration is read, and who git is, where it is somebody's.
+    owner: Option<OwnerOfSettings>,
+}
+
+#[derive(Clone, Debug)]
+struct OwnerOfSettings {
+    /// Whose settings for all repositories are read, besides the machine's; without one only the repository's own are.
+    home: Option<PathBuf>,
+    /// Whom git runs as, where it is not us.
+    user: Option<(u32, u32)>,
 }
 
 /// Why git did not do what it was told.
@@ -70,7 +81,7 @@ impl Git {
         let program = PROGRAMS.iter().map(PathBuf::from).find(|path| path.exists());
         let program = program.ok_or(GitError::NotInstalled)?;
         let directory = directory.to_owned();
-        Ok(Self { program, directory, work_tree: None, index: None, alternates: Vec::new() })
+        Ok(Self { program, directory, work_tree: None, index: None, alternates: Vec::new(), owner: None })
     }
 
     /// The same for a tree of files.
@@ -88,6 +99,13 @@ impl Git {
     /// The same with objects of others, to read.
     pub(crate) fn with_objects(mut self, stores: &[PathBuf]) -> Self {
         self.alternates.extend_from_slice(stores);
+        self
+    }
+
+    /// The same in a repository of the owner's, as its owner, with the settings in that home directory: only for what
+    /// starts nothing, to read the configuration or to set a ref.
+    pub(crate) fn with_settings_of(mut self, home: Option<&Path>, user: Option<(u32, u32)>) -> Self {
+        self.owner = Some(OwnerOfSettings { home: home.map(Path::to_owned), user });
         self
     }
 
@@ -111,6 +129,17 @@ impl Git {
             command.env(name, value);
         }
         command.env("GIT_DIR", &self.directory);
+        if let Some(OwnerOfSettings { home, user }) = &self.owner {
+            if let Some(home) = home {
+                for name in ["GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_GLOBAL"] {
+                    command.env_remove(name);
+                }
+                command.env("HOME", home);
+            }
+            if let Some((uid, gid)) = *user {
+                command.uid(uid).gid(gid);
+            }
+        }
         if let Some(work_tree) = &self.work_tree {
             command.env("GIT_WORK_TREE", work_tree).current_dir(work_tree);
         } else {

@@ -6,8 +6,8 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use policy::Nesting;
 
 use super::{
-    AGAIN, ATTACH, BIND, BUILDER, Brief, COVER, DIRECTORY, FILE, FILE_SYSTEM, NO_LIMIT, PLACE, SETTING,
-    SYMLINK,
+    AGAIN, ATTACH, BIND, BUILDER, Brief, COVER, DIRECTORY, FILE, FILE_SYSTEM, NO_LIMIT, OVERLAY, PLACE,
+    SETTING, SYMLINK, UNMOUNT,
 };
 use crate::cgroup::Cgroup;
 use crate::network::Wiring;
@@ -134,6 +134,13 @@ impl<'plan> Draft<'plan> {
                 let options = options.as_deref().unwrap_or_default();
                 Record { kind: FILE_SYSTEM, numbers: [*flags, given], texts: [path, kind, options], ..record }
             }
+            Step::Overlay { path, options, uid, gid } => Record {
+                kind: OVERLAY,
+                numbers: [u64::from(*uid), u64::from(*gid)],
+                texts: [path, c"", options],
+                ..record
+            },
+            Step::Unmount { path } => Record { kind: UNMOUNT, texts: [path, c"", c""], ..record },
             Step::Setting { path, value } => {
                 Record { kind: SETTING, texts: [path, c"", c""], bytes: value, ..record }
             }

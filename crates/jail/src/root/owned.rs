@@ -58,7 +58,7 @@ impl<'host> Mounts<'host> {
     }
 
     /// Shows a tree inside, as the agent's where it is its owner's.
-    fn bring(
+    pub(super) fn bring(
         &mut self,
         source: &Path,
         owner: (u32, u32),
@@ -145,7 +145,7 @@ impl<'host> Mounts<'host> {
     }
 
     /// Makes what a mount needs to stand on, where it is not in a tree of the host's.
-    fn make_place(&mut self, target: &Path, kind: Place) -> Result<(), JailError> {
+    pub(super) fn make_place(&mut self, target: &Path, kind: Place) -> Result<(), JailError> {
         let mut parents: Vec<_> = target.ancestors().skip(1).filter(|path| *path != Path::new("/")).collect();
         parents.reverse();
         for parent in parents {
@@ -158,6 +158,15 @@ impl<'host> Mounts<'host> {
             self.steps.push(Step::Place { path: inside(target)?, kind });
         }
         Ok(())
+    }
+
+    pub(super) fn push(&mut self, step: Step) {
+        self.steps.push(step);
+    }
+
+    /// A directory that processes may write to, as far as its own file system lets them.
+    pub(super) fn add_writable(&mut self, target: &Path) {
+        self.writable.push(target.to_owned());
     }
 
     pub(super) fn finish(self) -> PlannedMounts {
