@@ -167,9 +167,9 @@ pub(crate) struct SandboxOptions {
     /// What to do where a wall cannot be had: refuse, or start and report it
     #[arg(long, value_enum, default_value_t = Isolation::BestEffort)]
     pub(crate) isolation: Isolation,
-    /// The tree to work on: a directory of yours, of which nothing changes until you take what was done, or `empty`, a
-    /// private one
-    #[arg(long, short, default_value = "empty", value_name = "DIR[:review]")]
+    /// The tree to work on: a directory of yours, which is not changed until you have read what was done and take it, or
+    /// `empty`, a private one
+    #[arg(long, short, default_value = "empty", value_name = "DIR")]
     pub(crate) workspace: Workspace,
     /// A directory or file of yours inside, read-only unless `:rw` is added
     #[arg(long, value_name = "SRC:DST[:rw]")]

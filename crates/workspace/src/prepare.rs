@@ -32,10 +32,11 @@ pub struct Prepared {
     pub covered: Vec<PathBuf>,
 }
 
-/// What is known of the repository when the tree has been walked over.
+/// What is known of the repository when the tree has been walked over; its `.git` inside has been made.
 struct Known {
     refs: Refs,
     settings: Settings,
+    stores: Stores,
 }
 
 /// Makes everything below the sandbox's own directory that a start needs. The owner's tree is only read, but for the pin.
@@ -50,44 +51,49 @@ pub fn prepare(
     DirBuilder::new().mode(0o700).create(files.review()).map_err(unusable(&files.review()))?;
     let mut upper = Upper::make(&files.upper(), &files.work(), owner)?;
 
-    // Two processes of git's, while this one walks.
+    // The repository is read while the tree is walked over.
     let (known, found) = thread::scope(|scope| {
-        let known =
-            scope.spawn(|| owner.repository.as_ref().map(|layout| learn(layout, owner, id)).transpose());
+        let known = scope.spawn(|| match &owner.repository {
+            Some(layout) => Known::read(layout, owner, &mut upper).map(Some),
+            None => Ok(None),
+        });
         let found = survey::survey(owner, hidden);
-        let failed = || Refusal::Unusable {
-            path: owner.path().to_owned(),
-            source: std::io::Error::other("interrupted"),
-        };
-        (known.join().unwrap_or_else(|_| Err(failed())), found)
+        (known.join().unwrap_or_else(|_| Err(interrupted(owner))), found)
     });
-    let (known, found) = (known?, found?);
+    let (mut known, found) = (known?, found?);
 
-    let mut stores = Stores::default();
-    let mut trackers = Vec::new();
-    let repository = owner.repository.as_ref().zip(known.as_ref());
-    if let Some((layout, Known { refs, settings })) = repository {
-        guest::make(&mut upper, Path::new(""), &guest::Repository { layout, refs, settings }, &mut stores)?;
-        trackers.push(Tracker { below: PathBuf::new(), objects: layout.objects.clone() });
-    }
-    let mut absent = add_found(&mut upper, owner, &found, (&mut stores, &mut trackers))?;
-    absent.extend(hide::hide(&mut upper, owner, &found, &trackers)?);
+    // Before the pin: whoever removes the sandbox finds it by this.
+    let recorded = Recorded {
+        version: Recorded::VERSION,
+        owner: owner.path().to_owned(),
+        repository: owner.repository.as_ref().zip(known.as_ref()).map(
+            |(layout, Known { refs, settings, .. })| Repository {
+                git_dir: layout.git_dir.path().to_owned(),
+                common_dir: layout.common.path().to_owned(),
+                objects: layout.objects.clone(),
+                object_format: settings.object_format(),
+                head: refs.stands_at(),
+            },
+        ),
+    };
+    recorded.write(files).map_err(unusable(&files.recorded()))?;
+
+    let pinned = known.as_ref().and_then(|known| known.refs.stands_at().commit);
+    let (pinned, absent) = thread::scope(|scope| {
+        let pinned = owner
+            .repository
+            .as_ref()
+            .zip(pinned)
+            .map(|(layout, commit)| scope.spawn(move || pin::pin(layout, owner, id, &commit)));
+        let absent = leave_out(&mut upper, owner, &found, known.as_mut());
+        (pinned.map_or(Ok(()), |it| it.join().unwrap_or_else(|_| Err(interrupted(owner)))), absent)
+    });
+    let (absent, stores) = absent?;
+    pinned?;
     upper.finish()?;
 
     put(&files.hidden(), &listed(&absent))?;
     put(&files.stores(), &listed(&stores.paths))?;
-    let recorded = Recorded {
-        version: Recorded::VERSION,
-        owner: owner.path().to_owned(),
-        repository: repository.map(|(layout, Known { refs, settings })| Repository {
-            git_dir: layout.git_dir.path().to_owned(),
-            common_dir: layout.common.path().to_owned(),
-            objects: layout.objects.clone(),
-            object_format: settings.object_format(),
-            head: refs.stands_at(),
-        }),
-    };
-    recorded.write(files).map_err(unusable(&files.recorded()))?;
     let covered = found.special.iter().map(|path| owner.path().join(path_of(path))).collect();
     Ok(Prepared { stores: stores.paths, covered })
 }
@@ -99,18 +105,43 @@ pub fn prepared(files: &Files) -> std::io::Result<Prepared> {
     Ok(Prepared { stores: stores.map(|path| path_of(path).to_owned()).collect(), covered: Vec::new() })
 }
 
-/// Reads the repository, and pins where it stands.
-fn learn(layout: &Layout, owner: &Owner, id: &SandboxId) -> Result<Known, Refusal> {
-    let settings = Settings::read(layout, owner)?;
-    let refs = Refs::read(layout)?;
-    if let Some(store) = layout.objects.iter().find(|store| store.to_str().is_none()) {
-        let what = format!("the path of '{}' is not valid UTF-8", store.display());
-        return Err(Refusal::Format { path: layout.top.clone(), what });
+impl Known {
+    /// Reads the repository, and makes the one inside.
+    fn read(layout: &Layout, owner: &Owner, upper: &mut Upper<'_>) -> Result<Self, Refusal> {
+        let settings = Settings::read(layout, owner)?;
+        let refs = Refs::read(layout)?;
+        if let Some(store) = layout.objects.iter().find(|store| store.to_str().is_none()) {
+            let what = format!("the path of '{}' is not valid UTF-8", store.display());
+            return Err(Refusal::Format { path: layout.top.clone(), what });
+        }
+        let mut stores = Stores::default();
+        let repository = guest::Repository { layout, refs: &refs, settings: &settings };
+        guest::make(upper, Path::new(""), &repository, &mut stores)?;
+        Ok(Self { refs, settings, stores })
     }
-    if let Some(commit) = refs.stands_at().commit {
-        pin::pin(layout, owner, id, &commit)?;
-    }
-    Ok(Known { refs, settings })
+}
+
+fn interrupted(owner: &Owner) -> Refusal {
+    let source = std::io::Error::other("a thread of ours was lost");
+    Refusal::Unusable { path: owner.path().to_owned(), source }
+}
+
+/// Leaves out of the tree what is not for inside: the paths, and all object stores that are.
+fn leave_out(
+    upper: &mut Upper<'_>,
+    owner: &Owner,
+    found: &Found,
+    known: Option<&mut Known>,
+) -> Result<(Vec<PathBuf>, Stores), Refusal> {
+    let mut stores = known.map(|known| std::mem::take(&mut known.stores)).unwrap_or_default();
+    let top = owner.repository.as_ref();
+    let mut trackers: Vec<Tracker> = top
+        .map(|layout| Tracker { below: PathBuf::new(), objects: layout.objects.clone() })
+        .into_iter()
+        .collect();
+    let mut absent = add_found(upper, owner, found, (&mut stores, &mut trackers))?;
+    absent.extend(hide::hide(upper, owner, found, &trackers)?);
+    Ok((absent, stores))
 }
 
 /// Gives each repository that was found in the tree a `.git` of ours, submodules included; one that is not understood,

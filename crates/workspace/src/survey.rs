@@ -3,6 +3,7 @@
 
 use std::ffi::CString;
 use std::os::fd::{AsFd as _, OwnedFd};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 
@@ -46,6 +47,7 @@ struct Waiting {
     in_secret: bool,
 }
 
+/// What the two threads share: directories that one has left for the other.
 #[derive(Default)]
 struct Queue {
     waiting: Vec<Waiting>,
@@ -57,6 +59,8 @@ struct Queue {
 struct Walk<'list> {
     queue: Mutex<Queue>,
     more: Condvar,
+    /// Whether somebody has nothing to do: only then anything is shared.
+    is_idle: AtomicBool,
     secrets: &'list SecretList,
 }
 
@@ -66,36 +70,33 @@ pub(crate) fn survey(owner: &Owner, secrets: &SecretList) -> Result<Found, Refus
         Errno::NAMETOOLONG | Errno::TOOBIG => Refusal::TooLarge { path: owner.path().to_owned(), most: MOST },
         errno => Refusal::Unusable { path: owner.path().to_owned(), source: errno.into() },
     };
-    let walk = Walk { queue: Mutex::default(), more: Condvar::new(), secrets };
+    let walk =
+        Walk { queue: Mutex::default(), more: Condvar::new(), is_idle: AtomicBool::new(false), secrets };
     let mut found = Found::default();
     let root = rustix::io::fcntl_dupfd_cloexec(owner.directory.fd(), 0).map_err(failed)?;
-    let top = Waiting {
-        parent: Arc::new(root),
-        name: CString::default(),
-        path: Vec::new(),
-        depth: 0,
-        in_secret: false,
-    };
-    let below = walk.look(&Arc::clone(&top.parent), &top, &mut found).map_err(failed)?;
-    walk.lock().waiting = below;
+    let parent = Arc::new(root);
+    let top = Waiting { parent, name: CString::default(), path: Vec::new(), depth: 0, in_secret: false };
+    let mut own = walk.look(&Arc::clone(&top.parent), &top, &mut found).map_err(failed)?;
+    drop(top);
+    for _ in 0..ENOUGH_FOR_TWO {
+        let Some(directory) = own.pop() else { return Ok(found) };
+        own.extend(walk.enter(&directory, &mut found).map_err(failed)?);
+    }
+    walk.lock().waiting = own;
     let others = thread::scope(|scope| {
-        walk.work(&mut found, ENOUGH_FOR_TWO);
-        if walk.lock().waiting.is_empty() {
-            return Found::default();
-        }
         let second = scope.spawn(|| {
             let mut found = Found::default();
-            walk.work(&mut found, usize::MAX);
+            walk.work(&mut found);
             found
         });
-        walk.work(&mut found, usize::MAX);
+        walk.work(&mut found);
         second.join().unwrap_or_default()
     });
     found.add(others);
-    if let Some(errno) = walk.lock().failure {
-        return Err(failed(errno));
+    match walk.lock().failure {
+        Some(errno) => Err(failed(errno)),
+        None => Ok(found),
     }
-    Ok(found)
 }
 
 impl Found {
@@ -116,27 +117,39 @@ impl Walk<'_> {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Looks into directories until there are none, or so many are done.
-    fn work(&self, found: &mut Found, most: usize) {
-        for _ in 0..most {
-            let Some(directory) = self.next() else { return };
-            let below = self.enter(&directory, found);
+    /// Looks into directories until there are none. Each thread has its own, and leaves some to one that has none.
+    fn work(&self, found: &mut Found) {
+        while let Some(directory) = self.next() {
+            let mut own = vec![directory];
+            let mut failure = None;
+            while let Some(directory) = own.pop() {
+                match self.enter(&directory, found) {
+                    Ok(below) => own.extend(below),
+                    Err(errno) => failure = Some(errno),
+                }
+                if failure.is_some() || found.entries > MOST {
+                    break;
+                }
+                if own.len() > 1 && self.is_idle.swap(false, Ordering::Relaxed) {
+                    // The oldest are likely to hold the most.
+                    let left = own.split_off(own.len() / 2);
+                    self.lock().waiting.extend(std::mem::replace(&mut own, left));
+                    self.more.notify_all();
+                }
+            }
             let mut queue = self.lock();
             queue.at_work -= 1;
             queue.seen += std::mem::take(&mut found.entries);
             if queue.seen > MOST {
-                queue.failure = Some(Errno::TOOBIG);
+                failure = Some(Errno::TOOBIG);
             }
-            match below {
-                Ok(below) => queue.waiting.extend(below),
-                Err(errno) => queue.failure = Some(errno),
-            }
+            queue.failure = queue.failure.or(failure);
             drop(queue);
             self.more.notify_all();
         }
     }
 
-    /// The next directory; none when all are done or one has failed. The newest goes first, so that few are open.
+    /// Something that was left; none when all is done or something has failed.
     fn next(&self) -> Option<Waiting> {
         let mut queue = self.lock();
         loop {
@@ -150,6 +163,7 @@ impl Walk<'_> {
             if queue.at_work == 0 {
                 return None;
             }
+            self.is_idle.store(true, Ordering::Relaxed);
             queue = self.more.wait(queue).unwrap_or_else(PoisonError::into_inner);
         }
     }
@@ -222,5 +236,43 @@ impl Walk<'_> {
             }
         }
         Ok(below)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    #[test]
+    fn all_of_a_large_tree_is_seen_by_two() {
+        let tree = tempfile::tempdir().unwrap();
+        let at = |path: &str| tree.path().join(path);
+        for number in 0..400 {
+            fs::create_dir_all(at(&format!("d{}/e{number}/f", number % 7))).unwrap();
+            fs::write(at(&format!("d{}/e{number}/f/.env", number % 7)), "").unwrap();
+            fs::write(at(&format!("d{}/e{number}/main.rs", number % 7)), "").unwrap();
+        }
+        fs::create_dir_all(at("d0/nested/.git/.ssh")).unwrap();
+        fs::create_dir_all(at("d1/.ssh/keys")).unwrap();
+        fs::write(at("d1/.ssh/keys/any"), "").unwrap();
+        let _listener = UnixListener::bind(at("d2/a.sock")).unwrap();
+        let owner = Owner::look_at(tree.path(), &[]).unwrap();
+        let found = survey(&owner, &SecretList::default()).unwrap();
+        assert_eq!(found.secrets.len(), 401);
+        assert_eq!(found.secret_directories, [b"d1/.ssh".to_vec()]);
+        assert_eq!(found.repositories, [b"d0/nested".to_vec()]);
+        assert_eq!(found.special, [b"d2/a.sock".to_vec()]);
+    }
+
+    #[test]
+    fn a_tree_without_a_bottom_is_refused() {
+        let tree = tempfile::tempdir().unwrap();
+        let deep = (0..DEEPEST + 4).fold(tree.path().to_owned(), |path, _| path.join("d"));
+        fs::create_dir_all(deep).unwrap();
+        let owner = Owner::look_at(tree.path(), &[]).unwrap();
+        assert!(matches!(survey(&owner, &SecretList::default()), Err(Refusal::TooLarge { .. })));
     }
 }
