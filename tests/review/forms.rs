@@ -30,7 +30,7 @@ callers!(a_submodule, |caller| {
     let script = "git status --short; git submodule status | cut -c 1,43-; git -C lib/x log --format=%s; \
                   cd lib/x && git config user.name A && git config user.email a@b && echo z >> readme && \
                   git commit -qam inner && cd ../.. && git status --short";
-    assert_eq!(project.run(script), "  lib/x (heads/main)\nfirst\n M lib/x\n");
+    assert_eq!(project.run(script), " lib/x (heads/main)\nfirst\n M lib/x\n");
     assert_same(&before, &project.seen());
     // The submodule by itself is a workspace, too.
     let path = project.path().join("lib/x").display().to_string();
@@ -65,8 +65,8 @@ callers!(sparse_and_shallow, |caller| {
 callers!(detached_and_unborn, |caller| {
     let project = Project::repository(caller);
     project.git(&["checkout", "-q", "--detach"]);
-    let script = "git status | head -1 | cut -c 1-16; echo x > x; git add x; git commit -qm second; git log --format=%s";
-    assert_eq!(project.run(script), "HEAD detached at\nsecond\nfirst\n");
+    let script = "git symbolic-ref -q HEAD || echo detached; echo x > x; git add x; git commit -qm second; git log --format=%s";
+    assert_eq!(project.run(script), "detached\nsecond\nfirst\n");
 
     let unborn = Project::empty(caller);
     unborn.git(&["init", "-q", "-b", "trunk", "."]);

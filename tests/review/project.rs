@@ -105,6 +105,16 @@ impl Project {
         agentbox.env("AGENTBOX_HOME", &self.state().display().to_string())
     }
 
+    /// The same for a caller with another home directory.
+    pub(crate) fn at_home_in(&self, home: &Path) -> Agentbox {
+        let home = home.display().to_string();
+        match self.caller {
+            // Root's is set by whoever starts it.
+            Caller::Root => self.agentbox().behind(["/usr/bin/env", &format!("HOME={home}")]),
+            Caller::Subordinate | Caller::Single => self.agentbox().env("HOME", &home),
+        }
+    }
+
     /// Says something to agentbox and waits for the end.
     #[track_caller]
     pub(crate) fn say(&self, words: &[&str]) -> Finished {
@@ -182,6 +192,16 @@ pub(crate) fn assert_same(before: &BTreeMap<PathBuf, String>, after: &BTreeMap<P
     let changed: Vec<_> = before.iter().filter(|(path, line)| after.get(*path) != Some(line)).collect();
     let new: Vec<_> = after.keys().filter(|path| !before.contains_key(*path)).collect();
     assert!(changed.is_empty() && new.is_empty(), "changed: {changed:?}, new: {new:?}");
+}
+
+/// The same once the pin is gone: to remove it git has locked its refs for a moment, by a file beside them.
+#[track_caller]
+pub(crate) fn assert_same_but_locks(project: &Project, before: &BTreeMap<PathBuf, String>) {
+    let (mut before, mut after) = (before.clone(), project.seen());
+    for seen in [&mut before, &mut after] {
+        seen.remove(&project.path().join(".git"));
+    }
+    assert_same(&before, &after);
 }
 
 impl Drop for Project {

@@ -6,7 +6,7 @@ use std::process::Command;
 
 use harness::{Caller, callers, is_root};
 
-use crate::project::{Project, assert_same};
+use crate::project::{Project, assert_same, assert_same_but_locks};
 
 #[track_caller]
 fn refused(project: &Project, workspace: &str, expected: &[&str]) {
@@ -40,7 +40,7 @@ callers!(not_a_project, |caller| {
     let link = project.place().join("link");
     symlink("/", &link).unwrap();
     refused(&project, &link.display().to_string(), &["it is the root of the file system"]);
-    let own = project.agentbox().env("HOME", &path).options(["-w", &path]).run(["true"]);
+    let own = project.at_home_in(&project.path()).options(["-w", &path]).run(["true"]);
     assert!(own.assert_refused().stderr().contains("it is a home directory"), "{}", own.stderr());
 });
 
@@ -143,6 +143,6 @@ callers!(a_state_that_carries_no_layer, |caller| {
     let stderr = finished.assert_refused().stderr();
     assert!(stderr.contains("set AGENTBOX_HOME to a directory on a local disk"), "{stderr}");
     assert_eq!(left, 0, "{stderr}");
-    assert_same(&before, &project.seen());
+    assert_same_but_locks(&project, &before);
     assert_eq!(project.git(&["for-each-ref", "refs/agentbox"]), "");
 });

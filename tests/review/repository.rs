@@ -108,7 +108,7 @@ callers!(settings_of_the_owner_for_all_repositories, |caller| {
     project.write_at(&home.join("patterns"), "*.swp\n");
     project.write("x.swp", "");
     let workspace = project.path().display().to_string();
-    let agentbox = project.agentbox().env("HOME", &home.display().to_string()).options(["-w", &workspace]);
+    let agentbox = project.at_home_in(&home).options(["-w", &workspace]);
     let script = "git status --short; git commit -q --allow-empty -m x; git log -1 --format='%an %ae'";
     assert_eq!(agentbox.run(["sh", "-c", script]).assert_success().stdout(), "Global Ann g@example.org\n");
 });

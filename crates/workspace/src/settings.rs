@@ -1,6 +1,7 @@
 //! The part of the owner's git configuration that is safe inside: who commits, how files are compared, where branches
 //! come from. What runs a program, names a secret or includes a file is left out: only what is listed here goes on.
 
+use std::ffi::OsStr;
 use std::path::PathBuf;
 
 use crate::beneath;
@@ -64,6 +65,9 @@ impl Settings {
         let git = Git::new(layout.git_dir.path())?.with_settings_of(home.as_deref(), owner.other_user());
         let list = git.run(["config", "--null", "--list", "--show-scope", "--includes"])?;
         let mut settings = Self::parse(&list);
+        if !settings.values.iter().any(|(scope, ..)| *scope == Scope::Repository) {
+            return Err(not_taken(layout, owner)?);
+        }
         settings.check_form(layout)?;
         settings.excludes = settings.read_excludes(owner, home);
         Ok(settings)
@@ -182,6 +186,18 @@ impl Settings {
         }
         text
     }
+}
+
+/// Why git itself does not take a repository, of which it then says nothing.
+fn not_taken(layout: &Layout, owner: &Owner) -> Result<Refusal, Refusal> {
+    let git = Git::new(layout.git_dir.path())?.with_settings_of(None, owner.other_user());
+    let words = ["config", "--null", "--list", "--no-includes", "--file"].map(OsStr::new);
+    let file = layout.common.path().join("config");
+    let list = git.run(words.into_iter().chain([file.as_os_str()]))?;
+    let scoped = list.split(|byte| *byte == 0).filter(|entry| !entry.is_empty());
+    let scoped: Vec<u8> = scoped.flat_map(|entry| [b"local\0", entry, b"\0"].concat()).collect();
+    Settings::parse(&scoped).check_form(layout)?;
+    Ok(Refusal::Format { path: layout.top.clone(), what: "git does not take it for one".to_owned() })
 }
 
 fn is_true(value: &str) -> bool {

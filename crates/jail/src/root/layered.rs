@@ -24,6 +24,9 @@ const LAYER: &str = "/.agentbox/layer";
 const OPTIONS: &str =
     "lowerdir=.agentbox/lower,upperdir=.agentbox/layer/upper,workdir=.agentbox/layer/work,userxattr";
 
+/// Where a store names others.
+const ALTERNATES: &str = "info/alternates";
+
 const WORKSPACE: &str = "/workspace";
 
 /// A tree of the owner's and what lies over it.
@@ -41,7 +44,10 @@ impl Mounts<'_> {
     /// Mounts it all.
     pub(super) fn add_layered(&mut self, layered: &Layered<'_>) -> Result<(), JailError> {
         self.bring_for_a_while(layered.owner, LOWER, Bound::ReadOnly)?;
-        self.bring_for_a_while(layered.layer, LAYER, Bound::ReadWrite)?;
+        self.bring_for_a_while(layered.layer, LAYER, Bound::ReadWrite).map_err(|error| match error {
+            JailError::IdMappedMount { path, source } => JailError::NoLayer { path, source },
+            error => error,
+        })?;
         let (path, options) = (inside(Path::new(WORKSPACE))?, host_path(Path::new(OPTIONS))?);
         self.push(Step::Overlay { path, options, uid: AGENT_UID, gid: AGENT_GID });
         // The overlay has taken hold of both by itself.
@@ -57,6 +63,11 @@ impl Mounts<'_> {
                 continue;
             }
             self.bring(store, owner_of(store)?, &place, Bound::ReadOnly)?;
+            // What it borrows from is bound beside it, and has another path there.
+            if store.join(ALTERNATES).is_file() {
+                let with = inside(Path::new("/dev/null"))?;
+                self.push(Step::Cover { with, path: inside(&place.join(ALTERNATES))? });
+            }
         }
         if shows_at_its_own_path(layered.owner) {
             self.make_place(layered.owner, crate::step::Place::Directory)?;
