@@ -5,7 +5,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt as _, chown};
 use std::os::unix::net::UnixListener;
 
-use harness::{Caller, callers};
+use harness::callers;
 
 use crate::project::{Project, assert_same, assert_same_but_locks};
 
@@ -92,6 +92,28 @@ callers!(at_workspace_and_at_its_own_path, |caller| {
     assert!(shown == "/workspace\none\nnew\nrefused\n" || shown == "/workspace\none\nnew\n", "{shown}");
     let shown = project.run_with(&["--workdir", &format!("{path}/src")], "pwd; ls").assert_success().stdout();
     assert_eq!(shown, format!("{path}/src\ndeep\n"));
+});
+
+callers!(mounts_within_it, |caller| {
+    let project = Project::repository(caller);
+    let data = caller.directory();
+    project.write_at(&data.path().join("file"), "of the mount\n");
+    let before = project.seen();
+    let mount = |target: &str| format!("{}:{target}", data.path().display());
+    let own = project.path().join("src/there").display().to_string();
+    let options = [
+        "--mount",
+        &mount("/workspace/new/data"),
+        "--mount",
+        &mount("/workspace/src"),
+        "--mount",
+        &mount(&own),
+    ];
+    let shown = project.run_with(&options[..4], "cat new/data/file src/file; ls");
+    assert_eq!(shown.assert_success().stdout(), "of the mount\nof the mount\nnew\nreadme\nsrc\n");
+    let shown = project.run_with(&options[4..], &format!("cat {own}/file; ls {own}/.."));
+    assert_eq!(shown.assert_success().stdout(), "of the mount\ndeep\nthere\n");
+    assert_same(&before, &project.seen());
 });
 
 callers!(create_and_detached_runs, |caller| {

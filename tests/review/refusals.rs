@@ -4,7 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::process::Command;
 
-use harness::{Caller, callers, is_root};
+use harness::{callers, is_root};
 
 use crate::project::{Project, assert_same, assert_same_but_locks};
 

@@ -80,6 +80,8 @@ callers!(other_repositories_in_the_tree, |caller| {
     let elsewhere = Project::repository(caller);
     project.write("stolen/.git", format!("gitdir: {}\n", elsewhere.path().join(".git").display()));
     project.write("broken/.git/config", "[remote \"origin\"]\nurl = https://token@example.org\n");
+    project.write("linked/a", "");
+    project.link(&elsewhere.path().join(".git").display().to_string(), "linked/.git");
     project.write("borrowing/a", "");
     project.git_in("borrowing", &["init", "-q", "."]);
     let alternates = format!("{}\n", elsewhere.path().join(".git/objects").display());
@@ -88,13 +90,13 @@ callers!(other_repositories_in_the_tree, |caller| {
 
     let script = format!(
         "git -C vendor/lib log --format='%an %s'; git -C vendor/lib status --short; grep -r token . ; \
-         ls -A stolen broken; git -C borrowing cat-file -e {} 2>/dev/null && echo borrowed; \
+         ls -A stolen broken linked; git -C borrowing cat-file -e {} 2>/dev/null && echo borrowed; \
          cd vendor/lib && echo w >> file && git commit -qam more && git log --format=%s",
         foreign.trim()
     );
     let before = project.seen();
     let shown = project.run(&script);
-    assert_eq!(shown, "Ann Other of the library\nbroken:\n\nstolen:\nmore\nof the library\n");
+    assert_eq!(shown, "Ann Other of the library\nbroken:\n\nlinked:\na\n\nstolen:\nmore\nof the library\n");
     assert_same(&before, &project.seen());
 });
 

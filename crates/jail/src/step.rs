@@ -91,10 +91,12 @@ pub(crate) enum Step<Text = CString, Bytes = Vec<u8>, Tree = OwnedFd> {
         path: Text,
         contents: Bytes,
     },
-    /// Something to mount on, unless it is there.
+    /// Something to mount on, unless it is there. Below a workspace it is made by the agent's ids, as nobody else's are
+    /// known to the layer.
     Place {
         path: Text,
         kind: Place,
+        owner: Owner,
     },
     /// A tree of the host's, with everything mounted below it.
     Bind {
@@ -160,10 +162,16 @@ impl Laid<'_> {
             Self::Symlink { target, path } => sys::symlink(target, path),
             Self::File { path, contents: [] } => sys::make_file(path),
             Self::File { path, contents } => write_new(path, contents),
-            Self::Place { path, kind } => match make_place(path, kind) {
-                Err(Errno(libc::EEXIST)) => Ok(()),
-                made => made,
-            },
+            Self::Place { path, kind, owner } => {
+                let made = match owner {
+                    Owner::Builder => make_place(path, kind),
+                    Owner::Agent { uid, gid } => sys::with_file_ids(uid, gid, || make_place(path, kind)),
+                };
+                match made {
+                    Err(Errno(libc::EEXIST)) => Ok(()),
+                    made => made,
+                }
+            }
             Self::Bind { source, path, bound } => {
                 // Nothing runs inside yet, so the moment between the two calls is nobody's.
                 sys::mount(source, path, None, libc::MS_BIND | libc::MS_REC, None)?;
@@ -210,7 +218,7 @@ impl Step {
             Self::Directory { path, mode, owner } => Step::Directory { path, mode: *mode, owner: *owner },
             Self::Symlink { target, path } => Step::Symlink { target, path },
             Self::File { path, contents } => Step::File { path, contents },
-            Self::Place { path, kind } => Step::Place { path, kind: *kind },
+            Self::Place { path, kind, owner } => Step::Place { path, kind: *kind, owner: *owner },
             Self::Bind { source, path, bound } => Step::Bind { source, path, bound: *bound },
             Self::Attach { tree, path } => Step::Attach { tree: tree.as_raw_fd(), path },
             Self::Again { source, path, flags } => Step::Again { source, path, flags: *flags },

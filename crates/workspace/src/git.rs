@@ -135,6 +135,8 @@ impl Git {
                     command.env_remove(name);
                 }
                 command.env("HOME", home);
+                let configured = std::env::var_os("XDG_CONFIG_HOME").filter(|_| user.is_none());
+                command.envs(configured.map(|directory| ("XDG_CONFIG_HOME", directory)));
             }
             if let Some((uid, gid)) = *user {
                 command.uid(uid).gid(gid);

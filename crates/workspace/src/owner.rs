@@ -45,13 +45,32 @@ impl Owner {
         }
         let repository = repository_of(&path, own)?;
         let (uid, gid) = (metadata.uid(), metadata.gid());
-        Ok(Self { directory, uid, gid, repository })
+        let owner = Self { directory, uid, gid, repository };
+        owner.check_repository()?;
+        Ok(owner)
     }
 
     /// Where it is, without a link on the way.
     #[must_use]
     pub fn path(&self) -> &Path {
         self.directory.path()
+    }
+
+    /// Root reads for somebody else here, who could name a repository that only root may read.
+    fn check_repository(&self) -> Result<(), Refusal> {
+        let (Some(layout), Some((uid, _))) = (&self.repository, self.other_user()) else { return Ok(()) };
+        let is_theirs = |path: &Path| {
+            fs::metadata(path).is_ok_and(|metadata| metadata.uid() == uid || metadata.mode() & 0o005 == 0o005)
+        };
+        let parts = [layout.git_dir.path(), layout.common.path()];
+        match parts
+            .into_iter()
+            .chain(layout.objects.iter().map(PathBuf::as_path))
+            .find(|path| !is_theirs(path))
+        {
+            Some(path) => Err(Refusal::Foreign { path: self.path().to_owned(), git_dir: path.to_owned() }),
+            None => Ok(()),
+        }
     }
 
     /// Whom programs are to be run as in what is the owner's, where we are somebody else.

@@ -2,7 +2,6 @@
 //! collected as garbage while what was done on top of it waits.
 
 use std::fs;
-use std::path::Path;
 
 use policy::SandboxId;
 use rustix::fs::{Access, access};
@@ -34,22 +33,15 @@ pub fn unpin(files: &Files, id: &SandboxId) -> Result<(), Refusal> {
     let Some(repository) = Recorded::read(files).and_then(|recorded| recorded.repository) else {
         return Ok(());
     };
-    let directory = repository.common_dir.join("refs/agentbox");
-    if !directory.join(id.as_str()).exists() && !is_packed(&repository.common_dir, id) {
+    let common = &repository.common_dir;
+    let user = fs::metadata(common).ok().map(|metadata| (metadata.uid(), metadata.gid()));
+    let user = user.filter(|(uid, _)| rustix::process::geteuid().is_root() && *uid != 0);
+    let git = Git::new(common)?.with_settings_of(None, user);
+    if git.line(["for-each-ref", "--format=%(refname)", &name(id)])?.is_empty() {
         return Ok(());
     }
-    let user = fs::metadata(&repository.common_dir).ok().map(|metadata| (metadata.uid(), metadata.gid()));
-    let user = user.filter(|(uid, _)| rustix::process::geteuid().is_root() && *uid != 0);
-    let git = Git::new(&repository.common_dir)?.with_settings_of(None, user);
     git.run(["update-ref", "-d", &name(id)])?;
     // git leaves the directory; as long as another sandbox has a pin, it stays.
-    let _ = fs::remove_dir(directory);
+    let _ = fs::remove_dir(common.join("refs/agentbox"));
     Ok(())
-}
-
-/// Whether the owner's git has packed the pin with all other refs.
-fn is_packed(common: &Path, id: &SandboxId) -> bool {
-    let packed = fs::read(common.join("packed-refs")).unwrap_or_default();
-    let name = name(id);
-    packed.windows(name.len()).any(|window| window == name.as_bytes())
 }

@@ -135,7 +135,10 @@ impl Settings {
                 (Some(below), Some(home)) => home.join(below),
                 _ => PathBuf::from(path),
             },
-            (None, Some(home)) => home.join(".config/git/ignore"),
+            (None, Some(home)) => {
+                let configured = std::env::var_os("XDG_CONFIG_HOME").filter(|_| owner.other_user().is_none());
+                configured.map_or_else(|| home.join(".config"), PathBuf::from).join("git/ignore")
+            }
             (None, None) => return Vec::new(),
         };
         let Ok(file) = beneath::open_anywhere(&path) else { return Vec::new() };

@@ -99,23 +99,16 @@ impl<'plan> Draft<'plan> {
         let record = Record::default();
         match step {
             Step::Directory { path, mode, owner } => {
-                let owner = match *owner {
-                    Owner::Builder => BUILDER,
-                    Owner::Agent { uid, gid } => u64::from(uid) << 32 | u64::from(gid),
-                };
-                Record {
-                    kind: DIRECTORY,
-                    numbers: [u64::from(*mode), owner],
-                    texts: [path, c"", c""],
-                    ..record
-                }
+                let numbers = [u64::from(*mode), number_of(*owner)];
+                Record { kind: DIRECTORY, numbers, texts: [path, c"", c""], ..record }
             }
             Step::Symlink { target, path } => Record { kind: SYMLINK, texts: [path, target, c""], ..record },
             Step::File { path, contents } => {
                 Record { kind: FILE, texts: [path, c"", c""], bytes: contents, ..record }
             }
-            Step::Place { path, kind } => {
-                Record { kind: PLACE, numbers: [*kind as u64, 0], texts: [path, c"", c""], ..record }
+            Step::Place { path, kind, owner } => {
+                let numbers = [*kind as u64, number_of(*owner)];
+                Record { kind: PLACE, numbers, texts: [path, c"", c""], ..record }
             }
             Step::Bind { source, path, bound } => {
                 Record { kind: BIND, numbers: [*bound as u64, 0], texts: [path, source, c""], ..record }
@@ -145,5 +138,13 @@ impl<'plan> Draft<'plan> {
                 Record { kind: SETTING, texts: [path, c"", c""], bytes: value, ..record }
             }
         }
+    }
+}
+
+/// The number that stands for an owner.
+fn number_of(owner: Owner) -> u64 {
+    match owner {
+        Owner::Builder => BUILDER,
+        Owner::Agent { uid, gid } => u64::from(uid) << 32 | u64::from(gid),
     }
 }

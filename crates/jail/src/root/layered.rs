@@ -40,6 +40,14 @@ pub struct Layered<'host> {
     pub stores: &'host [PathBuf],
 }
 
+impl Layered<'_> {
+    /// Whether a path inside is below the tree.
+    pub(super) fn shows_at(&self, path: &Path) -> bool {
+        let is_below = |top: &Path| path != top && path.starts_with(top);
+        is_below(Path::new(WORKSPACE)) || (shows_at_its_own_path(self.owner) && is_below(self.owner))
+    }
+}
+
 impl Mounts<'_> {
     /// Mounts it all.
     pub(super) fn add_layered(&mut self, layered: &Layered<'_>) -> Result<(), JailError> {
