@@ -145,6 +145,18 @@ callers!(sockets_and_devices_are_absent, |caller| {
     assert!(finished.stderr().contains(&line), "{}", finished.stderr());
     listener.set_nonblocking(true).unwrap();
     assert!(listener.accept().is_err(), "something inside has connected");
+
+    // Nor does the overlay lead to one that is made later.
+    let path = project.path().display().to_string();
+    let id = project.say(&["create", "-w", &path]).assert_success().stdout();
+    let later = project.path().join("later.sock");
+    let listener = UnixListener::bind(&later).unwrap();
+    fs::set_permissions(&later, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+    let connect = "import socket; socket.socket(socket.AF_UNIX).connect('later.sock')";
+    let tried = project.say(&["exec", id.trim(), "--", "python3", "-c", connect]);
+    assert!(tried.stderr().contains("ConnectionRefusedError"), "{}", tried.stderr());
+    listener.set_nonblocking(true).unwrap();
+    assert!(listener.accept().is_err(), "something inside has connected");
 });
 
 callers!(the_owner_may_go_on, |caller| {

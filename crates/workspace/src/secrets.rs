@@ -202,6 +202,15 @@ mod tests {
     }
 
     #[test]
+    fn the_owner_can_read_the_list() {
+        let page = include_str!("../../../docs/review.md");
+        let lines = DEFAULTS.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        for name in lines.map(|line| line.trim_start_matches('!')) {
+            assert!(page.contains(&format!("`{name}`")), "docs/review.md lacks {name}");
+        }
+    }
+
+    #[test]
     fn the_owner_has_the_last_word() {
         let own = |words: &[&str]| words.iter().map(ToString::to_string).collect::<Vec<_>>();
         let list =
