@@ -5,6 +5,7 @@
 
 mod forms;
 mod hidden;
+mod killed;
 mod layer;
 mod project;
 mod refusals;

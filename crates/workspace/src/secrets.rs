@@ -59,14 +59,33 @@ struct Patterns {
     names: HashSet<Vec<u8>>,
     /// What follows the last dot, of `*.x`.
     endings: HashSet<Vec<u8>>,
-    /// Those with a `*` elsewhere, by their first byte.
-    by_first: HashMap<u8, Vec<Vec<u8>>>,
+    /// Those with a `*` elsewhere.
+    beginnings: Vec<Vec<u8>>,
     /// Those that begin with a `*`.
     others: Vec<Vec<u8>>,
+    /// The first bytes of names and beginnings, and of endings: most names of a tree have neither.
+    first: FirstBytes,
+    first_of_ending: FirstBytes,
     /// Whole names of directories.
     directories: HashSet<Vec<u8>>,
     /// Ends of paths, by their last part: the parts before it, and what it has to be.
     paths: HashMap<Vec<u8>, Vec<(Vec<u8>, Kind)>>,
+}
+
+/// A set of bytes.
+#[derive(Clone, Copy, Debug, Default)]
+struct FirstBytes([u64; 4]);
+
+impl FirstBytes {
+    fn insert(&mut self, text: &[u8]) {
+        if let Some(byte) = text.first() {
+            self.0[usize::from(byte >> 6)] |= 1 << (byte & 63);
+        }
+    }
+
+    fn contains(&self, text: &[u8]) -> bool {
+        text.first().is_some_and(|byte| self.0[usize::from(byte >> 6)] & (1 << (byte & 63)) != 0)
+    }
 }
 
 impl Patterns {
@@ -79,38 +98,43 @@ impl Patterns {
             };
             let bytes = text.as_bytes().to_vec();
             if let Some((parent, last)) = text.rsplit_once('/') {
+                patterns.first.insert(last.as_bytes());
                 let ends = patterns.paths.entry(last.as_bytes().to_vec()).or_default();
                 ends.push((parent.as_bytes().to_vec(), kind));
             } else if kind == Kind::Directory {
+                patterns.first.insert(&bytes);
                 patterns.directories.insert(bytes);
             } else if !text.contains('*') {
+                patterns.first.insert(&bytes);
                 patterns.names.insert(bytes);
             } else if let Some(ending) = text.strip_prefix("*.").filter(|rest| !rest.contains(['*', '.'])) {
+                patterns.first_of_ending.insert(ending.as_bytes());
                 patterns.endings.insert(ending.as_bytes().to_vec());
             } else if text.starts_with('*') {
                 patterns.others.push(bytes);
             } else {
-                patterns.by_first.entry(bytes[0]).or_default().push(bytes);
+                patterns.first.insert(&bytes);
+                patterns.beginnings.push(bytes);
             }
         }
         patterns
     }
 
     fn mean(&self, parent: &[u8], name: &[u8], kind: Kind) -> bool {
-        let by_path = self
-            .paths
-            .get(name)
-            .is_some_and(|ends| ends.iter().any(|(above, of)| *of == kind && ends_with_path(parent, above)));
-        if by_path {
-            return true;
-        }
+        let by_path = || {
+            let ends = self.paths.get(name);
+            ends.is_some_and(|ends| {
+                ends.iter().any(|(above, of)| *of == kind && ends_with_path(parent, above))
+            })
+        };
+        let is_likely = self.first.contains(name);
         if kind == Kind::Directory {
-            return self.directories.contains(name);
+            return is_likely && (self.directories.contains(name) || by_path());
         }
         let ending = name.iter().rposition(|byte| *byte == b'.').map(|at| &name[at + 1..]);
-        self.names.contains(name)
-            || ending.is_some_and(|ending| self.endings.contains(ending))
-            || name.first().and_then(|first| self.by_first.get(first)).is_some_and(|some| any(some, name))
+        let ends = |ending: &[u8]| self.first_of_ending.contains(ending) && self.endings.contains(ending);
+        ending.is_some_and(ends)
+            || (is_likely && (self.names.contains(name) || by_path() || any(&self.beginnings, name)))
             || any(&self.others, name)
     }
 }

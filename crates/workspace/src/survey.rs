@@ -19,6 +19,8 @@ use crate::secrets::{Kind, SecretList};
 pub(crate) const MOST: usize = 4_000_000;
 /// Deeper directories are refused: a process has only so many descriptors.
 const DEEPEST: usize = 256;
+/// What the kernel lists at once, in bytes.
+const LISTED: usize = 32 << 10;
 /// From so many directories on a second thread helps.
 const ENOUGH_FOR_TWO: usize = 128;
 
@@ -64,6 +66,21 @@ struct Walk<'list> {
     secrets: &'list SecretList,
 }
 
+/// What one thread has: nothing of it is made anew for each directory.
+struct Worker {
+    found: Found,
+    /// Directories that it still has to look into.
+    own: Vec<Waiting>,
+    /// For what the kernel lists.
+    buffer: Vec<u8>,
+}
+
+impl Default for Worker {
+    fn default() -> Self {
+        Self { found: Found::default(), own: Vec::new(), buffer: Vec::with_capacity(LISTED) }
+    }
+}
+
 /// Walks over the tree.
 pub(crate) fn survey(owner: &Owner, secrets: &SecretList) -> Result<Found, Refusal> {
     let failed = |errno: Errno| match errno {
@@ -72,26 +89,25 @@ pub(crate) fn survey(owner: &Owner, secrets: &SecretList) -> Result<Found, Refus
     };
     let walk =
         Walk { queue: Mutex::default(), more: Condvar::new(), is_idle: AtomicBool::new(false), secrets };
-    let mut found = Found::default();
-    let root = rustix::io::fcntl_dupfd_cloexec(owner.directory.fd(), 0).map_err(failed)?;
-    let parent = Arc::new(root);
-    let top = Waiting { parent, name: CString::default(), path: Vec::new(), depth: 0, in_secret: false };
-    let mut own = walk.look(&Arc::clone(&top.parent), &top, &mut found).map_err(failed)?;
-    drop(top);
+    let mut worker = Worker::default();
+    let parent = Arc::new(open_below(owner.directory.fd(), c".").map_err(failed)?);
+    let top = Waiting { parent, name: c".".to_owned(), path: Vec::new(), depth: 0, in_secret: false };
+    worker.own.push(top);
     for _ in 0..ENOUGH_FOR_TWO {
-        let Some(directory) = own.pop() else { return Ok(found) };
-        own.extend(walk.enter(&directory, &mut found).map_err(failed)?);
+        let Some(directory) = worker.own.pop() else { return Ok(worker.found) };
+        walk.enter(&directory, &mut worker).map_err(failed)?;
     }
-    walk.lock().waiting = own;
+    walk.lock().waiting = std::mem::take(&mut worker.own);
     let others = thread::scope(|scope| {
         let second = scope.spawn(|| {
-            let mut found = Found::default();
-            walk.work(&mut found);
-            found
+            let mut worker = Worker::default();
+            walk.work(&mut worker);
+            worker.found
         });
-        walk.work(&mut found);
+        walk.work(&mut worker);
         second.join().unwrap_or_default()
     });
+    let mut found = worker.found;
     found.add(others);
     match walk.lock().failure {
         Some(errno) => Err(failed(errno)),
@@ -118,28 +134,25 @@ impl Walk<'_> {
     }
 
     /// Looks into directories until there are none. Each thread has its own, and leaves some to one that has none.
-    fn work(&self, found: &mut Found) {
+    fn work(&self, worker: &mut Worker) {
         while let Some(directory) = self.next() {
-            let mut own = vec![directory];
+            worker.own.push(directory);
             let mut failure = None;
-            while let Some(directory) = own.pop() {
-                match self.enter(&directory, found) {
-                    Ok(below) => own.extend(below),
-                    Err(errno) => failure = Some(errno),
+            while let Some(directory) = worker.own.pop() {
+                if let Err(errno) = self.enter(&directory, worker) {
+                    failure = Some(errno);
+                    worker.own.clear();
                 }
-                if failure.is_some() || found.entries > MOST {
-                    break;
-                }
-                if own.len() > 1 && self.is_idle.swap(false, Ordering::Relaxed) {
+                if worker.own.len() > 1 && self.is_idle.swap(false, Ordering::Relaxed) {
                     // The oldest are likely to hold the most.
-                    let left = own.split_off(own.len() / 2);
-                    self.lock().waiting.extend(std::mem::replace(&mut own, left));
+                    let newer = worker.own.split_off(worker.own.len() / 2);
+                    self.lock().waiting.extend(std::mem::replace(&mut worker.own, newer));
                     self.more.notify_all();
                 }
             }
             let mut queue = self.lock();
             queue.at_work -= 1;
-            queue.seen += std::mem::take(&mut found.entries);
+            queue.seen += std::mem::take(&mut worker.found.entries);
             if queue.seen > MOST {
                 failure = Some(Errno::TOOBIG);
             }
@@ -168,27 +181,26 @@ impl Walk<'_> {
         }
     }
 
-    fn enter(&self, directory: &Waiting, found: &mut Found) -> Result<Vec<Waiting>, Errno> {
+    fn enter(&self, directory: &Waiting, worker: &mut Worker) -> Result<(), Errno> {
         let opened = match open_below(directory.parent.as_fd(), &directory.name) {
             Ok(opened) => Arc::new(opened),
             Err(Errno::ACCESS | Errno::PERM) => {
-                found.closed.push(directory.path.clone());
-                return Ok(Vec::new());
+                worker.found.closed.push(directory.path.clone());
+                return Ok(());
             }
             // It has gone, or become something else meanwhile.
-            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(Vec::new()),
+            Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP) => return Ok(()),
             Err(errno) => return Err(errno),
         };
         if directory.depth > DEEPEST {
             return Err(Errno::NAMETOOLONG);
         }
-        self.look(&opened, directory, found)
+        self.look(&opened, directory, worker)
     }
 
-    /// Looks at what a directory holds: the directories in it.
-    fn look(&self, opened: &Arc<OwnedFd>, at: &Waiting, found: &mut Found) -> Result<Vec<Waiting>, Errno> {
-        let mut below = Vec::new();
-        let mut buffer = Vec::with_capacity(16 << 10);
+    /// Looks at what a directory holds.
+    fn look(&self, opened: &Arc<OwnedFd>, at: &Waiting, worker: &mut Worker) -> Result<(), Errno> {
+        let Worker { found, own, buffer } = worker;
         let mut entries = RawDir::new(opened.as_fd(), buffer.spare_capacity_mut());
         while let Some(entry) = entries.next() {
             let entry = entry?;
@@ -198,6 +210,9 @@ impl Walk<'_> {
                 continue;
             }
             found.entries += 1;
+            if found.entries > MOST {
+                return Err(Errno::TOOBIG);
+            }
             if bytes == b".git" {
                 if at.depth > 0 {
                     found.repositories.push(at.path.clone());
@@ -219,7 +234,7 @@ impl Walk<'_> {
                     if is_secret {
                         found.secret_directories.push(path());
                     }
-                    below.push(Waiting {
+                    own.push(Waiting {
                         parent: Arc::clone(opened),
                         name: name.to_owned(),
                         path: path(),
@@ -235,7 +250,7 @@ impl Walk<'_> {
                 _ => found.special.push(path()),
             }
         }
-        Ok(below)
+        Ok(())
     }
 }
 
