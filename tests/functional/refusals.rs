@@ -49,8 +49,12 @@ const REFUSALS: [(&[&str], &str, &str); 43] = [
     (&["run", "--mount", "/:/host", "--", "true"], "'/' may not be mounted", "hint: "),
     (&["run", "--env-file", "/no/such", "--", "true"], "cannot use the variables of", "cause: No such file"),
     (&["run", "--env-file", "/usr", "--", "true"], "cannot use the variables of", "cause: Is a directory"),
-    (&["run", "--workspace", "/usr", "--", "true"], "'/usr' cannot be a workspace yet", "hint: leave"),
-    (&["run", "--workspace", "/no/such", "--", "true"], "'/no/such' is not a directory", "hint: leave"),
+    (&["run", "--workspace", "/", "--", "true"], "'/' cannot be a workspace", "hint: give the directory"),
+    (
+        &["run", "--workspace", "/no/such", "--", "true"],
+        "'/no/such' cannot be a workspace",
+        "cause: No such file",
+    ),
     // Who and what.
     (
         &["run", "--user", "root", "--", "true"],

@@ -95,7 +95,7 @@ fn errors() {
     assert_says(caller, "error-option", &["run", "--moun", "/a:/b", "--", "true"]);
     assert_says(caller, "error-mount", &["run", "--mount", "/no/such:/data", "--", "true"]);
     assert_says(caller, "error-mount-host", &["run", "--mount", "/:/host", "--", "true"]);
-    assert_says(caller, "error-workspace", &["run", "--workspace", "/usr", "--", "true"]);
+    assert_says(caller, "error-workspace", &["run", "--workspace", "/", "--", "true"]);
     assert_says(caller, "error-environment", &["run", "--env", "NOT_SET_ANYWHERE", "--", "true"]);
     assert_says(caller, "error-terminal", &["run", "--tty", "--", "true"]);
     assert_says(caller, "error-user", &["run", "--user", "root", "--", "true"]);

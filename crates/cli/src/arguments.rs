@@ -15,7 +15,9 @@ use std::path::PathBuf;
 
 use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
 use clap_complete::Shell;
-use policy::{Cpus, Limits, Mount, Pids, PublishedPort, SandboxName, SandboxPath, Size, Timeout, User};
+use policy::{
+    Cpus, Limits, Mount, Pids, PublishedPort, SandboxName, SandboxPath, Size, Timeout, User, Workspace,
+};
 
 use crate::keys::DetachKeys;
 
@@ -112,6 +114,7 @@ pub(crate) enum Subcommand {
 #[command(after_help = "\
 Examples:
   agentbox run -- bash
+  agentbox run --workspace . -- make test
   agentbox run --mount ~/data:/data --env API_URL -- ./analyse /data
   agentbox run --memory 512M --cpus 0.5 --timeout 5m -- python3 untrusted.py
   agentbox run --preset pypi -- pip install --target . requests
@@ -169,9 +172,10 @@ pub(crate) struct SandboxOptions {
     /// What to do where a wall cannot be had: refuse, or start and report it
     #[arg(long, value_enum, default_value_t = Isolation::BestEffort)]
     pub(crate) isolation: Isolation,
-    /// The tree to work on: `empty` is a private one
-    #[arg(long, short, default_value = "empty", value_name = "empty")]
-    pub(crate) workspace: String,
+    /// The tree to work on: a directory of yours, which is not changed until you have read what was done and take it, or
+    /// `empty`, a private one
+    #[arg(long, short, default_value = "empty", value_name = "DIR")]
+    pub(crate) workspace: Workspace,
     /// A directory or file of yours inside, read-only unless `:rw` is added
     #[arg(long, value_name = "SRC:DST[:rw]")]
     pub(crate) mount: Vec<Mount>,

@@ -2,9 +2,9 @@
 
 use std::process::ExitCode;
 
-use engine::Configuration;
+use engine::{Configuration, Setting};
 use policy::network::ProxyChoice;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::arguments::{Config, ConfigAction, ShowConfig};
 use crate::failure::{Failure, escape};
@@ -47,11 +47,37 @@ fn effective_proxy() -> Result<Effective<ProxyChoice>, Failure> {
 
 fn show(show: &ShowConfig) -> Result<ExitCode, Failure> {
     let Effective { value, from } = effective_proxy()?;
+    let set = Configuration::read()?;
     // A choice is shown without its password.
-    let (name, value) = ("network.upstream-proxy", value.to_string());
+    let lines = [
+        ("network.upstream-proxy", json!(value.to_string()), from),
+        named("workspace.hide", set.workspace_hide),
+        named("workspace.show", set.workspace_show),
+    ];
     print(&if show.json {
-        json_line(&json!([{"name": name, "value": value, "from": from}]))
+        let all = lines.iter().map(|(name, value, from)| json!({"name": name, "value": value, "from": from}));
+        json_line(&all.collect())
     } else {
-        format!("{name} = {}  ({})\n", escape(&value), escape(&from))
+        let line = |(name, value, from): &(&str, Value, String)| {
+            format!("{name} = {}  ({})\n", escape(&words(value)), escape(from))
+        };
+        lines.iter().map(line).collect::<String>()
     })
+}
+
+/// A list of names, and where it is from.
+fn named(name: &'static str, setting: Option<Setting<Vec<String>>>) -> (&'static str, Value, String) {
+    match setting {
+        Some(setting) => (name, json!(setting.value), setting.from.display().to_string()),
+        None => (name, json!([]), "default".to_owned()),
+    }
+}
+
+fn words(value: &Value) -> String {
+    match value {
+        Value::Array(names) if names.is_empty() => "nothing".to_owned(),
+        Value::Array(names) => names.iter().map(words).collect::<Vec<_>>().join(", "),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
 }

@@ -30,6 +30,7 @@ mod stdio;
 mod terminal;
 mod terminals;
 mod top;
+mod workspace;
 
 use std::process::ExitCode;
 
@@ -38,8 +39,8 @@ use std::process::ExitCode;
 #[global_allocator]
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
-use engine::WaitingKeeper;
 use engine::doctor::LIMITS_PROBE;
+use engine::{RECORD_BASE, WaitingKeeper};
 
 use arguments::Arguments;
 
@@ -50,6 +51,7 @@ fn main() -> ExitCode {
     match word {
         Some("keeper") => return keeper::main(supervisor::main),
         Some(proxy::WORD) => return proxy::confined(),
+        Some(RECORD_BASE) => return engine::record_base(std::env::args_os().skip(2)),
         Some(LIMITS_PROBE) => return engine::doctor::limits_probe(),
         _ => {}
     }

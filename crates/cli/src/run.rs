@@ -3,9 +3,9 @@
 
 use std::process::ExitCode;
 
-use engine::{Command, Engine, Events, KeeperEvent, Reason, Starting, Stay, WaitingKeeper};
-use policy::SandboxSpec;
+use engine::{Command, Engine, Events, KeeperEvent, Reason, Starting, Stay, Unclaimed, WaitingKeeper};
 use policy::network::Mode;
+use policy::{SandboxSpec, Workspace};
 use tokio::sync::oneshot;
 use wire::{Ask, Exec, Request, VERSION};
 
@@ -22,6 +22,7 @@ use crate::settings::{self, Reporting, Settings};
 use crate::signals::Signals;
 use crate::stay;
 use crate::terminal::RawMode;
+use crate::workspace;
 
 /// The name of the terminal of a run's own command.
 pub(crate) const MAIN: &str = "main";
@@ -37,23 +38,36 @@ pub(crate) fn run(run: Run, keeper: WaitingKeeper) -> Result<ExitCode, Failure> 
     // The order goes out first of all; everything else is done while the walls go up.
     // A command on a terminal outlives the one who looks at it.
     let stay = if command.terminal.is_some() { Stay::WithCommand } else { Stay::WithFirstClient };
-    let starting = engine.start(keeper, spec.clone(), stay).inspect_err(|_| drop(engine.reconcile()))?;
+    let started = match &spec.workspace {
+        Workspace::Empty => engine.start(keeper, spec.clone(), stay).map(|starting| (starting, None)),
+        // What is written over a tree of the owner's outlives the command.
+        Workspace::Review(_) => {
+            engine.create(keeper, spec.clone(), stay).map(|(starting, unclaimed)| (starting, Some(unclaimed)))
+        }
+    };
+    let (starting, unclaimed) = started.inspect_err(|_| drop(engine.reconcile()))?;
+    workspace::say_where(&spec.workspace);
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(|error| Failure::new("cannot start").cause(error))?;
-    let code = runtime.block_on(attach(&engine, starting, (&spec, &command), report, keys));
+    let code = runtime.block_on(attach(&engine, (starting, unclaimed), (&spec, &command), report, keys));
     // A thread may still wait for a key on stdin; nobody needs it any more.
     runtime.shutdown_background();
     if report == Reporting::Always && !engine.is_running(&spec.id) {
         record::tell(&engine, &spec.id);
+    }
+    if spec.workspace != Workspace::Empty && !engine.is_running(&spec.id) && engine.spec(&spec.id).is_ok() {
+        if engine.settle(&spec.id)? {
+            workspace::say_that_changes_wait(&spec.id);
+        }
     }
     code
 }
 
 async fn attach(
     engine: &Engine,
-    Starting { client, keeper, ports }: Starting,
+    (Starting { client, keeper, ports }, unclaimed): (Starting, Option<Unclaimed>),
     (spec, command): (&SandboxSpec, &Command),
     report: Reporting,
     keys: DetachKeys,
@@ -61,7 +75,7 @@ async fn attach(
     say_chosen(&spec.ports, &ports);
     let mut signals = Signals::listen()?;
     let (walls, standing) = oneshot::channel();
-    let keeper = tokio::spawn(follow(keeper.listen()?, report, Some(walls)));
+    let keeper = tokio::spawn(follow(keeper.listen()?, report, (Some(walls), unclaimed)));
     // While the walls go up, what killed keepers left is cleaned up.
     let cleaning = engine.reconcile();
 
@@ -140,16 +154,19 @@ async fn attach(
 }
 
 /// Prints what the keeper reports; done when nothing is left of the sandbox. `walls` is answered or dropped once
-/// it is known whether they stand.
+/// it is known whether they stand; what outlives the sandbox's processes stays from then on.
 pub(crate) async fn follow(
     mut events: Events,
     reporting: Reporting,
-    mut walls: Option<oneshot::Sender<()>>,
+    (mut walls, mut unclaimed): (Option<oneshot::Sender<()>>, Option<Unclaimed>),
 ) -> (Result<Reason, Failure>, Events) {
     let outcome = loop {
         match events.next().await {
             Ok(Some(KeeperEvent::Ready { report, covered_sockets, .. })) => {
                 print_report(&report, &covered_sockets, reporting);
+                if let Some(Err(error)) = unclaimed.take().map(Unclaimed::claim) {
+                    break Err(error.into());
+                }
                 let _ = walls.take().map(|walls| walls.send(()));
             }
             Ok(Some(KeeperEvent::Failed(problem))) => break Err(problem.into()),

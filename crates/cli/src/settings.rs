@@ -4,11 +4,11 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use engine::{Command, Engine};
 use policy::{
-    Backend, Isolation, Life, Limits, Mount, Nesting, Root, SandboxSpec, Tools, Variable, Workspace,
+    Backend, Isolation, Life, Limits, Mount, Nesting, Root, SandboxSpec, Tools, Variable,
     parse_environment_file,
 };
 
@@ -52,7 +52,6 @@ pub(crate) fn resolve(run: Run, engine: &Engine) -> Result<Settings, Failure> {
 /// What a sandbox shall be.
 pub(crate) fn spec(options: SandboxOptions, engine: &Engine) -> Result<SandboxSpec, Failure> {
     let environment = environment(&options.env, &options.env_file)?;
-    workspace(&options.workspace)?;
     ports::check(&options.publish)?;
     let arguments::Backend::Native = options.backend;
     Ok(SandboxSpec {
@@ -63,7 +62,7 @@ pub(crate) fn spec(options: SandboxOptions, engine: &Engine) -> Result<SandboxSp
             arguments::Isolation::Strict => Isolation::Strict,
             arguments::Isolation::BestEffort => Isolation::BestEffort,
         },
-        workspace: Workspace::Empty,
+        workspace: options.workspace,
         root: Root::Host(if options.tools { Tools::Owner } else { Tools::System }),
         mounts: options.mount.into_iter().map(from_here).collect::<Result<_, _>>()?,
         environment,
@@ -135,21 +134,6 @@ fn from_here(mount: Mount) -> Result<Mount, Failure> {
     let unusable = |error| Failure::new(format!("cannot mount '{}'", mount.source.display())).cause(error);
     let source = std::path::absolute(&mount.source).map_err(unusable)?;
     Ok(Mount { source, ..mount })
-}
-
-fn workspace(text: &str) -> Result<(), Failure> {
-    if text == "empty" {
-        return Ok(());
-    }
-    let failure = if Path::new(text).is_dir() {
-        Failure::new(format!("'{text}' cannot be a workspace yet"))
-            .cause("this version has no review of changes, and yours are not touched without one")
-    } else {
-        Failure::new(format!("'{text}' is not a directory"))
-    };
-    Err(failure.hint(
-        "leave --workspace out for an empty one, or show a directory read-only with --mount DIR:/workspace/src",
-    ))
 }
 
 /// The terminal that a command gets: by itself where a person sits, and where it is left alone only if it is asked for.

@@ -14,6 +14,7 @@ use crate::ports::say_chosen;
 use crate::record::Form;
 use crate::run::MAIN;
 use crate::settings::{self, Reporting};
+use crate::workspace;
 
 pub(crate) fn create(create: Create, keeper: WaitingKeeper) -> Result<ExitCode, Failure> {
     let engine = Engine::open()?;
@@ -25,6 +26,7 @@ pub(crate) fn create(create: Create, keeper: WaitingKeeper) -> Result<ExitCode, 
     let told = serde_json::json!({"id": spec.id, "name": spec.name});
     in_runtime(async {
         let asked = spec.ports.clone();
+        workspace::say_where(&spec.workspace);
         let (starting, unclaimed) = engine.create(keeper, spec, Stay::UntilEnded)?;
         say_chosen(&asked, &starting.ports);
         // What killed keepers left is cleaned up meanwhile.
@@ -81,6 +83,7 @@ pub(crate) fn run_detached(
         let terminal_name = MAIN.to_owned();
         let exec = Exec { detached: true, last: true, terminal_name, ..command.exec(&spec) };
         let (starting, unclaimed) = engine.create(keeper, spec.clone(), Stay::WithCommand)?;
+        workspace::say_where(&spec.workspace);
         let Starting { client, keeper, ports } = starting;
         say_chosen(&spec.ports, &ports);
         let cleaning = engine.reconcile();

@@ -123,7 +123,7 @@ impl Engine {
         Ok(workspace::has_repository(&self.changes(id)?)?)
     }
 
-    /// Throws the changes of a sandbox that does not run away.
+    /// Throws the changes of a sandbox that does not run away. It can be started again, on the tree as that is by then.
     pub fn discard(&self, id: &SandboxId) -> Result<(), EngineError> {
         let files = self.changes(id)?;
         if self.is_running(id) {
@@ -131,8 +131,24 @@ impl Engine {
         }
         // Nobody starts it meanwhile.
         let runtime = self.take(id)?;
-        let done = workspace::discard(&files, id.as_str());
+        let done = workspace::discard(&files, id.as_str()).map_err(EngineError::from);
+        let done = done.and_then(|()| self.prepare_again(id));
         runtime.discard();
-        Ok(done?)
+        done
+    }
+
+    fn prepare_again(&self, id: &SandboxId) -> Result<(), EngineError> {
+        let kept = self.kept(id);
+        let mut spec = kept.filed()?.spec;
+        match self.look_at_workspace(&mut spec) {
+            Ok(owner) => {
+                self.prepare(&kept, id, owner.as_ref())?;
+                self.record_base_beside(&kept);
+            }
+            // A directory that is gone or is none any more keeps nobody from throwing away what was made of it.
+            Err(EngineError::Workspace(_)) => {}
+            Err(error) => return Err(error),
+        }
+        Ok(())
     }
 }

@@ -27,6 +27,10 @@ pub struct Setting<T> {
 pub struct Configuration {
     /// The owner's own proxy.
     pub upstream_proxy: Option<Setting<ProxyChoice>>,
+    /// Names of files that are hidden in a workspace, besides those that usually hold secrets.
+    pub workspace_hide: Option<Setting<Vec<String>>>,
+    /// Names of files that are not.
+    pub workspace_show: Option<Setting<Vec<String>>>,
 }
 
 /// As it is written.
@@ -34,6 +38,14 @@ pub struct Configuration {
 #[serde(default, deny_unknown_fields)]
 struct File {
     network: Network,
+    workspace: Workspace,
+}
+
+#[derive(Debug, Default, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+struct Workspace {
+    hide: Option<Vec<String>>,
+    show: Option<Vec<String>>,
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -48,9 +60,9 @@ impl Configuration {
         let mut all = Self::default();
         for path in Self::files() {
             let Some(file) = read(&path)? else { continue };
-            let upstream_proxy =
-                file.network.upstream_proxy.map(|value| Setting { value, from: path.clone() });
-            all.upstream_proxy = all.upstream_proxy.or(upstream_proxy);
+            all.upstream_proxy = all.upstream_proxy.or(set(file.network.upstream_proxy, &path));
+            all.workspace_hide = all.workspace_hide.or(set(file.workspace.hide, &path));
+            all.workspace_show = all.workspace_show.or(set(file.workspace.show, &path));
         }
         Ok(all)
     }
@@ -60,6 +72,10 @@ impl Configuration {
     pub fn files() -> Vec<PathBuf> {
         directories().into_iter().map(|directory| directory.join("config.toml")).collect()
     }
+}
+
+fn set<T>(value: Option<T>, from: &Path) -> Option<Setting<T>> {
+    value.map(|value| Setting { value, from: from.to_owned() })
 }
 
 /// Where the caller's configuration is, and where the machine's.

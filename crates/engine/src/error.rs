@@ -184,6 +184,9 @@ pub enum EngineError {
     /// A reviewed workspace.
     #[error(transparent)]
     Review(#[from] ReviewError),
+    /// A directory of the owner's that is no workspace.
+    #[error(transparent)]
+    Workspace(#[from] workspace::Refusal),
     /// The kernel gave no random bytes.
     #[error("cannot make an id")]
     Random(#[source] io::Error),
@@ -256,6 +259,7 @@ impl EngineError {
             }
             Self::Fetch { .. } => "take the files as one commit with --squash",
             Self::Review(error) => return error.hint(),
+            Self::Workspace(refusal) => return Some(refusal.hint()),
             Self::Keeper(_) | Self::Handover(_) | Self::Random(_) => return None,
         };
         Some(hint.to_owned())

@@ -18,20 +18,27 @@ impl Engine {
     pub fn create(
         &self,
         keeper: WaitingKeeper,
-        spec: SandboxSpec,
+        mut spec: SandboxSpec,
         stay: Stay,
     ) -> Result<(Starting, Unclaimed), EngineError> {
-        // First of all: a port that is taken is known before anything is made.
+        // First of all: a port that is taken, or a directory that is no workspace, is known before anything is made.
         let listeners = ports::listen_for(&spec.ports)?;
+        let owner = self.look_at_workspace(&mut spec)?;
         self.directories.make_state()?;
         let (id, kept) = (spec.id.clone(), self.kept(&spec.id));
         let unclaimed = self.enlist(&kept, &spec)?;
-        let directory = Some(kept.directory().to_owned());
-        let started = self
-            .take(&spec.id)
-            .and_then(|runtime| self.order(keeper, runtime, listeners, spec, stay, directory));
+        let started = self.prepare(&kept, &id, owner.as_ref()).and_then(|outliving| {
+            failpoint::pass(Point::EngineWorkspacePrepared);
+            let runtime = self.take(&id)?;
+            self.order(keeper, runtime, listeners, (spec, stay), Some(outliving))
+        });
         match started {
-            Ok(starting) => Ok((starting, unclaimed)),
+            Ok(starting) => {
+                if owner.is_some() {
+                    self.record_base_beside(&kept);
+                }
+                Ok((starting, unclaimed))
+            }
             Err(error) => {
                 drop(unclaimed);
                 let _ = removal::remove_abandoned(&self.directories, &id);
@@ -79,7 +86,14 @@ impl Engine {
                 return Err(error);
             }
         };
-        self.order(keeper, runtime, listeners, spec, Stay::UntilEnded, Some(kept.directory().to_owned()))
+        let outliving = match self.prepared(&kept, &spec) {
+            Ok(outliving) => outliving,
+            Err(error) => {
+                runtime.discard();
+                return Err(error);
+            }
+        };
+        self.order(keeper, runtime, listeners, (spec, Stay::UntilEnded), Some(outliving))
     }
 
     /// Takes a name from a sandbox of which nobody was told.

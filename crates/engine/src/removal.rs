@@ -45,7 +45,10 @@ fn locked(
 
 fn remove_locked(directories: &Directories, id: &SandboxId) -> Result<(), EngineError> {
     failpoint::pass(Point::EngineRemoving);
-    if Kept::of(&directories.kept(), id).remove()? {
+    let kept = Kept::of(&directories.kept(), id);
+    // Before it is gone: nobody would know whose repository it was. A repository that is gone itself is no hindrance.
+    let _ = workspace::unpin(&workspace::Files::of(kept.directory()), id);
+    if kept.remove()? {
         // What is on record stays, and says so.
         records::removed(&directories.audit(), id);
         failpoint::pass(Point::EngineRemovalRecorded);

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use failpoint::Point;
-use handover::{KeeperOrder, Stay};
+use handover::{KeeperOrder, LayeredOrder, Stay};
 use policy::{SandboxId, SandboxSpec};
 
 use crate::directories::Directories;
@@ -32,6 +32,15 @@ pub struct Starting {
     pub keeper: Commissioned,
     /// Where its published ports are reached, in their order.
     pub ports: Vec<SocketAddr>,
+}
+
+/// What of a sandbox outlives its processes.
+#[derive(Debug)]
+pub(crate) struct Outliving {
+    /// Its directory in the state.
+    pub(crate) directory: PathBuf,
+    /// The owner's tree that its workspace is laid over, where it is.
+    pub(crate) layered: Option<LayeredOrder>,
 }
 
 impl Engine {
@@ -82,7 +91,7 @@ impl Engine {
         let listeners = ports::listen_for(&spec.ports)?;
         self.directories.make_state()?;
         let runtime = self.take(&spec.id)?;
-        self.order(keeper, runtime, listeners, spec, stay, None)
+        self.order(keeper, runtime, listeners, (spec, stay), None)
     }
 
     /// The lock of a sandbox, with which it is started or removed.
@@ -95,10 +104,10 @@ impl Engine {
         keeper: WaitingKeeper,
         Runtime { directory: runtime, lock }: Runtime,
         listeners: Vec<TcpListener>,
-        spec: SandboxSpec,
-        stay: Stay,
-        kept: Option<PathBuf>,
+        (spec, stay): (SandboxSpec, Stay),
+        outliving: Option<Outliving>,
     ) -> Result<Starting, EngineError> {
+        let (kept, layered) = outliving.map_or((None, None), |it| (Some(it.directory), it.layered));
         let ports = ports::addresses(&listeners)?;
         let (client, supervisor) = UnixStream::pair().map_err(EngineError::Keeper)?;
         let order = KeeperOrder {
@@ -111,6 +120,7 @@ impl Engine {
             stay,
             kept,
             audit: self.directories.audit(),
+            layered,
         };
         let charge = Charge { order, lock, supervisor, listeners };
         // What is left of a failure has no lock any more and goes with the next command.

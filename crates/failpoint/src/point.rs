@@ -36,6 +36,8 @@ points! {
     EngineSpecWritten = "engine.spec-written",
     /// The sandbox is listed.
     EngineKeptMade = "engine.kept-made",
+    /// The workspace of a new sandbox is ready, the owner's tree looked through where it is one.
+    EngineWorkspacePrepared = "engine.workspace-prepared",
     /// A sandbox that has ended is about to be started again.
     EngineBooting = "engine.booting",
     /// The keeper has its order.

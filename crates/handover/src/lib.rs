@@ -14,9 +14,9 @@ mod status;
 
 pub use answer::{Answer, Reached};
 pub use message::{HandoverError, receive, send};
-pub use order::{Bequest, KeeperEvent, KeeperOrder, Problem, Sockets, Stay};
+pub use order::{Bequest, KeeperEvent, KeeperOrder, LayeredOrder, Problem, Sockets, Stay};
 pub use plea::Plea;
 pub use port::{OfferedPort, PORTS_SOCKET, PortAnswer, offer_port, receive_port};
 pub use status::{
-    Filed, Reason, SPEC_FILE, STATE_VERSION, STATUS_FILE, State, Status, UNCLAIMED_FILE, now_ms,
+    Filed, LAYER, Reason, SPEC_FILE, STATE_VERSION, STATUS_FILE, State, Status, UNCLAIMED_FILE, UPPER, now_ms,
 };

@@ -34,6 +34,19 @@ pub struct KeeperOrder {
     pub kept: Option<PathBuf>,
     /// The directory of what is on record of sandboxes.
     pub audit: PathBuf,
+    /// What lies under its workspace, where that is a tree of the owner's under review.
+    pub layered: Option<LayeredOrder>,
+}
+
+/// A tree of the owner's that a layer of the sandbox's own is laid over; the layer is in what is kept of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LayeredOrder {
+    /// The owner's directory.
+    pub owner: PathBuf,
+    /// The object stores of its repositories.
+    pub stores: Vec<PathBuf>,
+    /// Sockets and devices of the host's in the tree, which are absent inside; as they are shown to a person.
+    pub covered: Vec<String>,
 }
 
 impl KeeperOrder {
@@ -195,6 +208,7 @@ mod tests {
             stay: Stay::UntilEnded,
             kept: None,
             audit: path,
+            layered: None,
         }
     }
 

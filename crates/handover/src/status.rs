@@ -19,6 +19,11 @@ pub const STATUS_FILE: &str = "status.json";
 /// The specification's, in the same directory.
 pub const SPEC_FILE: &str = "spec.json";
 
+/// The directory of what is laid over a tree of the owner's, in the same directory, and what was written inside in it.
+pub const LAYER: &str = "layer";
+/// See [`LAYER`].
+pub const UPPER: &str = "upper";
+
 /// A file that is there as long as nobody has been told of a new sandbox, in the same directory. Such a one ends with
 /// whoever makes it, and is removed.
 pub const UNCLAIMED_FILE: &str = "unclaimed";

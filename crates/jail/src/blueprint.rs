@@ -60,6 +60,8 @@ const AGAIN: u8 = 7;
 const FILE_SYSTEM: u8 = 8;
 const SETTING: u8 = 9;
 const COVER: u8 = 10;
+const OVERLAY: u8 = 11;
+const UNMOUNT: u8 = 12;
 
 /// In the place of a resource where there is no limit.
 const NO_LIMIT: u32 = u32::MAX;
@@ -128,16 +130,13 @@ impl<'bytes> Blueprint<'bytes> {
         let (path, text, options) = (self.text()?, self.text()?, self.text()?);
         let bytes = self.sized()?;
         Some(match kind {
-            DIRECTORY => {
-                let owner = match second {
-                    BUILDER => Owner::Builder,
-                    ids => Owner::Agent { uid: (ids >> 32) as u32, gid: ids as u32 },
-                };
-                Step::Directory { path, mode: u32::try_from(first).ok()?, owner }
-            }
+            DIRECTORY => Step::Directory { path, mode: u32::try_from(first).ok()?, owner: owner_of(second) },
             SYMLINK => Step::Symlink { target: text, path },
             FILE => Step::File { path, contents: bytes },
-            PLACE => Step::Place { path, kind: *Place::ALL.get(usize::try_from(first).ok()?)? },
+            PLACE => {
+                let kind = *Place::ALL.get(usize::try_from(first).ok()?)?;
+                Step::Place { path, kind, owner: owner_of(second) }
+            }
             BIND => Step::Bind { source: text, path, bound: *Bound::ALL.get(usize::try_from(first).ok()?)? },
             ATTACH => Step::Attach { tree: *self.trees.get(usize::try_from(first).ok()?)?, path },
             AGAIN => Step::Again { source: text, path, flags: first },
@@ -145,6 +144,13 @@ impl<'bytes> Blueprint<'bytes> {
             FILE_SYSTEM => {
                 Step::FileSystem { kind: text, path, flags: first, options: (second == 1).then_some(options) }
             }
+            OVERLAY => Step::Overlay {
+                path,
+                options,
+                uid: u32::try_from(first).ok()?,
+                gid: u32::try_from(second).ok()?,
+            },
+            UNMOUNT => Step::Unmount { path },
             SETTING => Step::Setting { path, value: bytes },
             _ => return None,
         })
@@ -174,6 +180,14 @@ impl<'bytes> Blueprint<'bytes> {
     }
 }
 
+/// The owner that a number stands for.
+const fn owner_of(number: u64) -> Owner {
+    match number {
+        BUILDER => Owner::Builder,
+        ids => Owner::Agent { uid: (ids >> 32) as u32, gid: ids as u32 },
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::ffi::CString;
@@ -189,21 +203,23 @@ mod tests {
 
     fn step() -> impl Strategy<Value = Step> {
         let bytes = || proptest::collection::vec(any::<u8>(), 0..200);
-        let owner = prop_oneof![
-            Just(Owner::Builder),
-            (0..u32::MAX, any::<u32>()).prop_map(|(uid, gid)| Owner::Agent { uid, gid })
-        ];
+        let owner = || {
+            prop_oneof![
+                Just(Owner::Builder),
+                (0..u32::MAX, any::<u32>()).prop_map(|(uid, gid)| Owner::Agent { uid, gid })
+            ]
+        };
         let tree = || std::fs::File::open("/dev/null").unwrap().into();
         prop_oneof![
-            (text(), any::<u32>(), owner).prop_map(|(path, mode, owner)| Step::Directory {
+            (text(), any::<u32>(), owner()).prop_map(|(path, mode, owner)| Step::Directory {
                 path,
                 mode,
                 owner
             }),
             (text(), text()).prop_map(|(target, path)| Step::Symlink { target, path }),
             (text(), bytes()).prop_map(|(path, contents)| Step::File { path, contents }),
-            (text(), proptest::sample::select(Place::ALL))
-                .prop_map(|(path, kind)| Step::Place { path, kind }),
+            (text(), proptest::sample::select(Place::ALL), owner())
+                .prop_map(|(path, kind, owner)| Step::Place { path, kind, owner }),
             (text(), text(), proptest::sample::select(Bound::ALL))
                 .prop_map(|(source, path, bound)| Step::Bind { source, path, bound }),
             text().prop_map(move |path| Step::Attach { tree: tree(), path }),
@@ -215,6 +231,9 @@ mod tests {
             (text(), text()).prop_map(|(with, path)| Step::Cover { with, path }),
             (text(), text(), any::<u64>(), proptest::option::of(text()))
                 .prop_map(|(kind, path, flags, options)| Step::FileSystem { kind, path, flags, options }),
+            (text(), text(), any::<u32>(), any::<u32>())
+                .prop_map(|(path, options, uid, gid)| Step::Overlay { path, options, uid, gid }),
+            text().prop_map(|path| Step::Unmount { path }),
             (text(), bytes()).prop_map(|(path, value)| Step::Setting { path, value }),
         ]
     }

@@ -7,9 +7,14 @@ use policy::{MountError, Wall};
 
 use crate::builder::Phase;
 use crate::network::{LOAD, MOST_PORTS};
+use crate::step::OVERLAY;
 
 /// How the step is described that gives a sandbox its own /proc.
 const FRESH_PROC: &str = "mount proc at /proc";
+
+/// For a state directory on which no overlay can stand.
+const NO_LAYER: &str = "network file systems, overlays and a tmpfs without user attributes cannot carry what is \
+                        written over a directory: set AGENTBOX_HOME to a directory on a local disk";
 
 /// A wall that could not be built. Nothing has been started when one of these is returned.
 #[derive(Debug, thiserror::Error)]
@@ -32,6 +37,17 @@ pub enum JailError {
     #[error("the file system of '{}' cannot be mounted with other ids", path.display())]
     IdMappedMount {
         /// What was to be mounted.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// The kernel lays no overlay over trees that are shown under other ids.
+    #[error("this kernel cannot lay a review workspace over a directory for root")]
+    NoOverlayForRoot,
+    /// What would be written over the owner's tree has no place on that file system.
+    #[error("the file system of '{}' cannot carry what is written over a directory", path.display())]
+    NoLayer {
+        /// Where it was to be.
         path: PathBuf,
         /// What the kernel said.
         source: io::Error,
@@ -134,6 +150,10 @@ impl JailError {
             Self::IdMappedMount { .. } => {
                 "run agentbox as the user who owns the directory, or copy it to a local file system"
             }
+            Self::NoOverlayForRoot => {
+                "boot a kernel of 5.19 or later, or run agentbox as the user who owns the directory"
+            }
+            Self::NoLayer { .. } => NO_LAYER,
             Self::TooManyMounts => "mount a directory that holds the others: 250 are the most",
             Self::TooManyFiles { .. } => "mount a smaller directory",
             Self::IdMap { .. } => "run `agentbox doctor` to see which ids may be mapped here",
@@ -162,6 +182,7 @@ impl JailError {
 fn step_hint(step: &str, source: &io::Error) -> &'static str {
     let first_mounts = [Phase::Propagation.meaning(), Phase::NewRoot.meaning()];
     match source.raw_os_error() {
+        Some(_) if step.starts_with(OVERLAY) => NO_LAYER,
         Some(libc::EPERM) if step == FRESH_PROC => {
             "parts of /proc are covered here, as in a container, and then the kernel gives no fresh one: start the \
              container with its /proc uncovered (docker: `--security-opt systempaths=unconfined`, podman: \

@@ -10,6 +10,7 @@ use rustix::process::{getegid, geteuid};
 
 use crate::error::JailError;
 use crate::helper::Helper;
+use crate::probe;
 use crate::range::IdRanges;
 use crate::read;
 
@@ -179,6 +180,14 @@ impl IdMap {
             return Ok(());
         }
         Err(JailError::UnmappedUser { uid: user.uid, gid: user.gid, only: AGENT_UID })
+    }
+
+    /// Refuses an overlay where the kernel does not lay one over trees that are shown under other ids.
+    pub(crate) fn check_overlays(&self) -> Result<(), JailError> {
+        match self {
+            Self::Range { .. } if !probe::has_overlays_for_root() => Err(JailError::NoOverlayForRoot),
+            Self::Range { .. } | Self::Subordinate { .. } | Self::Single => Ok(()),
+        }
     }
 
     /// Writes the maps of the process `pid`, which waits for that in a new user namespace, or starts helpers

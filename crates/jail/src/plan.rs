@@ -12,7 +12,7 @@ use crate::error::{Gap, JailError};
 use crate::ids::IdMap;
 use crate::launch::Built;
 use crate::network::{self, Fallback, LEAVE_OUT_FULL, LEAVE_OUT_PRIVATE, LEAVE_OUT_UPSTREAM, Wiring};
-use crate::root::{self, INIT_PATH, Sources, WRITABLE};
+use crate::root::{self, INIT_PATH, Layered, Sources, WRITABLE};
 use crate::step::{Step, host_path};
 use crate::survey::Survey;
 use crate::sys;
@@ -37,6 +37,8 @@ pub struct Site<'host> {
     pub own: &'host [&'host Path],
     /// The directory whose `workspace` and `outputs` outlive the sandbox's processes; without it they end with them.
     pub kept: Option<&'host Path>,
+    /// The owner's tree under review, where that is the workspace.
+    pub layered: Option<Layered<'host>>,
 }
 
 /// The walls of one sandbox, but for its root.
@@ -77,6 +79,9 @@ impl Plan {
         let Granted { survey, ids, cgroup, mut report } = granted;
         let (spec, ids) = (&*weaken.spec(spec), weaken.ids(ids));
         ids.check_user(spec.user)?;
+        if site.layered.is_some() {
+            ids.check_overlays()?;
+        }
         report_walls(&mut report, spec, site.kept.is_some(), survey);
         refuse_gaps(spec.isolation, &report)?;
         let fallback = Fallback::new(spec.isolation, &spec.network);
@@ -101,7 +106,8 @@ impl Plan {
     /// Plans the root file system, which takes longer than all else: the builder makes its namespaces meanwhile.
     pub fn root(&self, spec: &SandboxSpec, site: &Site<'_>) -> Result<Rooted, JailError> {
         let spec = &*self.weaken.spec(spec);
-        let sources = Sources { init: site.init, home: site.home, own: site.own, kept: site.kept };
+        let Site { init, home, own, kept, layered, .. } = *site;
+        let sources = Sources { init, home, own, kept, layered };
         let planned = root::plan(spec, &self.ids, &sources)?;
         let mut steps = planned.steps;
         self.weaken.root(&mut steps)?;

@@ -14,6 +14,9 @@ const NO_SETUID: u64 = libc::MOUNT_ATTR_NOSUID;
 const NO_DEVICES: u64 = libc::MOUNT_ATTR_NODEV;
 const NO_EXECUTION: u64 = libc::MOUNT_ATTR_NOEXEC;
 
+/// How the step is described that lays a layer over a tree.
+pub(crate) const OVERLAY: &str = "mount the overlay at";
+
 /// What a bound tree allows; setuid never counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Bound {
@@ -88,10 +91,12 @@ pub(crate) enum Step<Text = CString, Bytes = Vec<u8>, Tree = OwnedFd> {
         path: Text,
         contents: Bytes,
     },
-    /// Something to mount on, unless it is there.
+    /// Something to mount on, unless it is there. Below a workspace it is made by the agent's ids, as nobody else's are
+    /// known to the layer.
     Place {
         path: Text,
         kind: Place,
+        owner: Owner,
     },
     /// A tree of the host's, with everything mounted below it.
     Bind {
@@ -122,6 +127,17 @@ pub(crate) enum Step<Text = CString, Bytes = Vec<u8>, Tree = OwnedFd> {
         flags: u64,
         options: Option<Text>,
     },
+    /// One tree over another. What the kernel writes for it belongs to the agent, whoever builds the walls.
+    Overlay {
+        path: Text,
+        options: Text,
+        uid: u32,
+        gid: u32,
+    },
+    /// A place that was mounted on for a while.
+    Unmount {
+        path: Text,
+    },
     /// A setting of the namespace's own, written through the fresh /proc.
     Setting {
         path: Text,
@@ -146,10 +162,16 @@ impl Laid<'_> {
             Self::Symlink { target, path } => sys::symlink(target, path),
             Self::File { path, contents: [] } => sys::make_file(path),
             Self::File { path, contents } => write_new(path, contents),
-            Self::Place { path, kind } => match make_place(path, kind) {
-                Err(Errno(libc::EEXIST)) => Ok(()),
-                made => made,
-            },
+            Self::Place { path, kind, owner } => {
+                let made = match owner {
+                    Owner::Builder => make_place(path, kind),
+                    Owner::Agent { uid, gid } => sys::with_file_ids(uid, gid, || make_place(path, kind)),
+                };
+                match made {
+                    Err(Errno(libc::EEXIST)) => Ok(()),
+                    made => made,
+                }
+            }
             Self::Bind { source, path, bound } => {
                 // Nothing runs inside yet, so the moment between the two calls is nobody's.
                 sys::mount(source, path, None, libc::MS_BIND | libc::MS_REC, None)?;
@@ -170,6 +192,13 @@ impl Laid<'_> {
             Self::FileSystem { kind, path, flags, options } => {
                 sys::mount(kind, path, Some(kind), flags, options)
             }
+            Self::Overlay { path, options, uid, gid } => {
+                let flags = libc::MS_NOSUID | libc::MS_NODEV;
+                sys::with_file_ids(uid, gid, || {
+                    sys::mount(c"overlay", path, Some(c"overlay"), flags, Some(options))
+                })
+            }
+            Self::Unmount { path } => sys::unmount_detached(path),
             Self::Setting { path, value } => {
                 let file = sys::open(path, libc::O_WRONLY, 0)?;
                 let written = sys::write(file, value).map(drop);
@@ -189,7 +218,7 @@ impl Step {
             Self::Directory { path, mode, owner } => Step::Directory { path, mode: *mode, owner: *owner },
             Self::Symlink { target, path } => Step::Symlink { target, path },
             Self::File { path, contents } => Step::File { path, contents },
-            Self::Place { path, kind } => Step::Place { path, kind: *kind },
+            Self::Place { path, kind, owner } => Step::Place { path, kind: *kind, owner: *owner },
             Self::Bind { source, path, bound } => Step::Bind { source, path, bound: *bound },
             Self::Attach { tree, path } => Step::Attach { tree: tree.as_raw_fd(), path },
             Self::Again { source, path, flags } => Step::Again { source, path, flags: *flags },
@@ -197,6 +226,10 @@ impl Step {
             Self::FileSystem { kind, path, flags, options } => {
                 Step::FileSystem { kind, path, flags: *flags, options: options.as_deref() }
             }
+            Self::Overlay { path, options, uid, gid } => {
+                Step::Overlay { path, options, uid: *uid, gid: *gid }
+            }
+            Self::Unmount { path } => Step::Unmount { path },
             Self::Setting { path, value } => Step::Setting { path, value },
         }
     }
@@ -227,6 +260,8 @@ impl Step {
             Self::FileSystem { kind, path, .. } => {
                 format!("mount {} at {}", kind.to_string_lossy(), shown(path))
             }
+            Self::Overlay { path, .. } => format!("{OVERLAY} {}", shown(path)),
+            Self::Unmount { path } => format!("unmount {}", shown(path)),
             Self::Setting { path, .. } => format!("set {}", shown(path)),
         }
     }

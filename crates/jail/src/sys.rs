@@ -47,7 +47,7 @@ pub(crate) use mounts::{
 };
 pub(crate) use privileges::{
     LIMIT_CORE, LIMIT_FILES, LIMIT_PROCESSES, keep_capabilities, lower_limit, prctl, set_capabilities,
-    set_group, set_groups, set_name, set_user,
+    set_group, set_groups, set_name, set_user, with_file_ids,
 };
 
 const AT_HERE: libc::c_long = libc::AT_FDCWD as libc::c_long;

@@ -93,6 +93,8 @@ impl Weaken {
             let path = inside(Path::new("/host"))?;
             steps.push(Step::Directory { path, mode: 0o755, owner: Owner::Builder });
             steps.push(host("/", "/host")?);
+            // What lies under an overlay stays to be seen.
+            steps.retain(|step| !matches!(step, Step::Unmount { .. }));
         }
         for step in steps {
             match step {

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use audit::{Event, StopReason};
 use failpoint::Point;
-use handover::{Filed, KeeperOrder, Sockets};
-use jail::{Cgroup, Granted, IdMap, Jailed, Plan, Rooted, Site, Streams, Survey, Weaken};
+use handover::{Filed, KeeperOrder, LAYER, LayeredOrder, Sockets};
+use jail::{Cgroup, Granted, IdMap, Jailed, Layered, Plan, Rooted, Site, Streams, Survey, Weaken};
 use policy::network::Mode;
 use policy::{Report, Timeout, Wall};
 
@@ -77,6 +77,8 @@ pub(crate) struct Sandbox {
     pub(crate) disk: u64,
     /// How long it may live.
     pub(crate) lifetime: Option<Duration>,
+    /// What its workspace is laid over, where it is.
+    pub(crate) layered: Option<LayeredOrder>,
 }
 
 impl Sandbox {
@@ -89,12 +91,18 @@ impl Sandbox {
         supervise: Supervise,
     ) -> Result<Self, KeeperError> {
         let own: Vec<&Path> = order.own.iter().map(AsRef::as_ref).collect();
+        let layer = order.kept.as_ref().map(|kept| kept.join(LAYER));
         let site = Site {
             init: &order.init,
             staging: &order.runtime,
             home: order.home.as_deref(),
             own: &own,
             kept: order.kept.as_deref(),
+            layered: order.layered.as_ref().zip(layer.as_deref()).map(|(layered, layer)| Layered {
+                owner: &layered.owner,
+                layer,
+                stores: &layered.stores,
+            }),
         };
         let mut plan = match plan(order, &site, survey, weakened()) {
             Ok(plan) => plan,
@@ -152,7 +160,8 @@ impl Sandbox {
                 let kept = order.kept.clone();
                 let lifetime = order.spec.life.lifetime.map(Timeout::duration);
                 let (runtime, disk) = (order.runtime.clone(), order.spec.limits.disk.as_bytes());
-                Ok(Self { plan, root, jailed, supervisor, record, kept, runtime, disk, lifetime })
+                let layered = order.layered.clone();
+                Ok(Self { plan, root, jailed, supervisor, record, kept, runtime, disk, lifetime, layered })
             }
             Err(error) => {
                 // What the builder has to say, if anything, came first.

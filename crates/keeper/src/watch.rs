@@ -2,12 +2,12 @@
 
 use std::fs;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use audit::{Event, OurProcess, StopReason};
 use failpoint::Point;
-use handover::{Answer, KeeperEvent, Plea, Reason, State, Status, UNCLAIMED_FILE, now_ms};
+use handover::{Answer, KeeperEvent, LAYER, Plea, Reason, State, Status, UNCLAIMED_FILE, UPPER, now_ms};
 use jail::LivingCgroup;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -92,7 +92,9 @@ fn wait_for_walls(sandbox: &mut Sandbox, engine: &UnixStream) -> Result<(), Keep
         file(kept, State::Running { since_ms, keeper, init, supervisor, report })?;
         failpoint::pass(Point::KeeperRunningFiled);
     }
-    let covered_sockets = sandbox.root.covered_sockets().to_vec();
+    let mut covered_sockets = sandbox.root.covered_sockets().to_vec();
+    let absent = sandbox.layered.iter().flat_map(|layered| &layered.covered);
+    covered_sockets.extend(absent.map(PathBuf::from));
     let event = KeeperEvent::Ready { report, covered_sockets, init, supervisor };
     // An engine that is gone does not end the sandbox: its first client decides that.
     let _ = handover::send(engine, &event, &[]);
@@ -128,7 +130,9 @@ fn serve(sandbox: &mut Sandbox, engine: &UnixStream) -> Result<End, KeeperError>
     // The supervisor ends it in time and with good grace; one that does not is not asked again.
     let deadline = sandbox.lifetime.and_then(|lifetime| Instant::now().checked_add(lifetime + OVERTIME));
     let disk = sandbox.kept.as_ref().map(|kept| {
-        let trees = jail::KEPT.map(|(name, _)| kept.join(name)).to_vec();
+        let mut trees = jail::KEPT.map(|(name, _)| kept.join(name)).to_vec();
+        // Beside it is only what the kernel works with, in a directory that it closes.
+        trees.extend(sandbox.layered.is_some().then(|| kept.join(LAYER).join(UPPER)));
         disk::watch(trees, sandbox.disk).map_err(KeeperError::Watch)
     });
     let disk = disk.transpose()?;

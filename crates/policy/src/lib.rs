@@ -19,6 +19,7 @@ mod spec;
 mod text;
 mod timeout;
 mod user;
+mod workspace;
 
 pub use environment::{EnvironmentError, Variable, parse_environment_file};
 pub use id::{IdError, SandboxId, SandboxName};
@@ -29,6 +30,7 @@ pub use path::{PathError, SandboxPath};
 pub use port::{HostPort, PORTS_LIMIT, PortError, PublishedPort};
 pub use report::{Report, State, Wall, WallReport};
 pub use size::{Size, SizeError};
-pub use spec::{Backend, Isolation, Nesting, Root, SandboxSpec, Tools, Workspace};
+pub use spec::{Backend, Isolation, Nesting, Root, SandboxSpec, Tools};
 pub use timeout::{Timeout, TimeoutError};
 pub use user::{AGENT_GID, AGENT_UID, User, UserError};
+pub use workspace::{Workspace, WorkspaceError};

@@ -4,7 +4,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::network::NetworkPolicy;
-use crate::{Life, Limits, Mount, PublishedPort, SandboxId, SandboxName, SandboxPath, User, Variable};
+use crate::{
+    Life, Limits, Mount, PublishedPort, SandboxId, SandboxName, SandboxPath, User, Variable, Workspace,
+};
 
 /// The whole of what a sandbox shall be.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -61,14 +63,6 @@ pub enum Isolation {
     Strict,
     /// Start, and report what is missing.
     BestEffort,
-}
-
-/// The tree to work on, and how its changes come back.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Workspace {
-    /// A private directory that ends with the sandbox.
-    Empty,
 }
 
 /// The root file system.
@@ -128,13 +122,14 @@ mod tests {
             uid in 1u32..65535, memory in 1u64..1 << 50, pids in 4u32..4_000_000, milli in 10u32..4_000_000,
             names in proptest::collection::vec("[a-z]{1,9}\\.[a-z]{2,4}(:[1-9][0-9]{0,3})?", 0..4),
             lifetime in proptest::option::of(1u64..365 * 24 * 3600),
+            workspace in crate::workspace::any_workspace(),
         ) -> SandboxSpec {
             SandboxSpec {
                 id: SandboxId::from_random(id),
                 name: name.map(|name| name.parse().unwrap()),
                 backend: Backend::Native,
                 isolation: if strict { Isolation::Strict } else { Isolation::BestEffort },
-                workspace: Workspace::Empty,
+                workspace,
                 root: Root::Host(if tools { Tools::Owner } else { Tools::System }),
                 mounts,
                 environment: variables.iter().map(|(name, value)| Variable::new(name, value).unwrap()).collect(),

@@ -46,6 +46,16 @@ pub(crate) struct Git {
     variables: Vec<(&'static str, OsString)>,
     /// Whose files it writes, where that is not whoever calls.
     writer: Option<(u32, u32)>,
+    /// Whose own configuration is read, and who git is, where it is somebody's.
+    owner: Option<OwnerOfSettings>,
+}
+
+#[derive(Clone, Debug)]
+struct OwnerOfSettings {
+    /// Whose settings for all repositories are read, besides the machine's; without one only the repository's own are.
+    home: Option<PathBuf>,
+    /// Whom git runs as, where it is not us.
+    user: Option<(u32, u32)>,
 }
 
 /// Why git did not do what it was told.
@@ -88,6 +98,7 @@ impl Git {
             settings: Vec::new(),
             variables: Vec::new(),
             writer: None,
+            owner: None,
         })
     }
 
@@ -133,6 +144,13 @@ impl Git {
         self
     }
 
+    /// The same in a repository of the owner's, as its owner, with the settings in that home directory: only for what
+    /// starts nothing, to read the configuration or to set a ref.
+    pub(crate) fn with_settings_of(mut self, home: Option<&Path>, user: Option<(u32, u32)>) -> Self {
+        self.owner = Some(OwnerOfSettings { home: home.map(Path::to_owned), user });
+        self
+    }
+
     /// A command that is not started yet; its streams are nobody's.
     pub(crate) fn command<Word: AsRef<OsStr>>(&self, words: impl IntoIterator<Item = Word>) -> Command {
         let mut command = Command::new(&self.program);
@@ -153,6 +171,19 @@ impl Git {
             command.env(name, value);
         }
         command.env("GIT_DIR", &self.directory);
+        if let Some(OwnerOfSettings { home, user }) = &self.owner {
+            if let Some(home) = home {
+                for name in ["GIT_CONFIG_NOSYSTEM", "GIT_CONFIG_SYSTEM", "GIT_CONFIG_GLOBAL"] {
+                    command.env_remove(name);
+                }
+                command.env("HOME", home);
+                let configured = std::env::var_os("XDG_CONFIG_HOME").filter(|_| user.is_none());
+                command.envs(configured.map(|directory| ("XDG_CONFIG_HOME", directory)));
+            }
+            if let Some((uid, gid)) = *user {
+                command.uid(uid).gid(gid);
+            }
+        }
         if let Some(work_tree) = &self.work_tree {
             command.env("GIT_WORK_TREE", work_tree).current_dir(work_tree);
         } else {

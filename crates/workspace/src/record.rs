@@ -5,11 +5,14 @@
 //!   layer/upper  layer/work     the overlay: what was written inside; an enemy's
 //!   review/                     ours alone
 //!     workspace.json            `Recorded`: whose tree it is, and what it was at the start
+//!     stores                    object stores of the owner's that are bound inside, each at its number
 //!     hidden                    paths that are absent inside, each ended by a NUL; they are never a change
 //!     git/                      our own repository: the base's objects and index, quarantined objects
 //!     base                      the id of the base's tree, written last: without it the base is not recorded
 //! ```
 
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -57,6 +60,12 @@ impl Files {
         self.review().join("hidden")
     }
 
+    /// The object stores that are bound inside.
+    #[must_use]
+    pub fn stores(&self) -> PathBuf {
+        self.review().join("stores")
+    }
+
     /// Our own repository.
     #[must_use]
     pub fn git(&self) -> PathBuf {
@@ -80,6 +89,25 @@ pub struct Recorded {
     pub owner: PathBuf,
     /// Its repository, where it is the top of one.
     pub repository: Option<Repository>,
+}
+
+impl Recorded {
+    /// The version that is written.
+    pub const VERSION: u32 = 1;
+
+    /// Writes it, whole or not at all.
+    pub fn write(&self, files: &Files) -> io::Result<()> {
+        let beside = files.review().join("workspace.json.new");
+        fs::write(&beside, serde_json::to_vec_pretty(self)?)?;
+        fs::rename(beside, files.recorded())
+    }
+
+    /// What is on file; none where there is nothing that is understood.
+    #[must_use]
+    pub fn read(files: &Files) -> Option<Self> {
+        let recorded: Self = serde_json::from_slice(&fs::read(files.recorded()).ok()?).ok()?;
+        (recorded.version == Self::VERSION).then_some(recorded)
+    }
 }
 
 /// The owner's repository at the start.

@@ -8,6 +8,9 @@ use clap::Args;
 /// that before /etc/agentbox/config.toml. Nothing is read from a workspace.
 ///
 /// [network] upstream-proxy, AGENTBOX_UPSTREAM_PROXY: your own HTTP proxy, http://[USER:PASSWORD@]HOST:PORT or none
+///
+/// [workspace] hide, show: names of files that are absent in a workspace where git does not track them, besides those that
+/// usually hold secrets, and names that are not
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -15,7 +18,11 @@ Examples:
 
 In config.toml:
   [network]
-  upstream-proxy = \"http://proxy.example:3128\"")]
+  upstream-proxy = \"http://proxy.example:3128\"
+
+  [workspace]
+  hide = [\"*.sqlite\", \"private/\"]
+  show = [\"*.pem\"]")]
 pub(crate) struct Config {
     #[command(subcommand)]
     pub(crate) action: ConfigAction,
@@ -31,7 +38,7 @@ pub(crate) enum ConfigAction {
 #[derive(Debug, Args)]
 #[command(after_long_help = "\
 JSON:
-  [{\"name\", \"value\": without a password, \"from\": a file, the environment, or default}]
+  [{\"name\", \"value\": text without a password, or a list, \"from\": a file, the environment, or default}]
   Names are stable; later versions may add fields.")]
 pub(crate) struct ShowConfig {
     /// Print JSON

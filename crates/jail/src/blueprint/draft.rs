@@ -6,8 +6,8 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use policy::Nesting;
 
 use super::{
-    AGAIN, ATTACH, BIND, BUILDER, Brief, COVER, DIRECTORY, FILE, FILE_SYSTEM, NO_LIMIT, PLACE, SETTING,
-    SYMLINK,
+    AGAIN, ATTACH, BIND, BUILDER, Brief, COVER, DIRECTORY, FILE, FILE_SYSTEM, NO_LIMIT, OVERLAY, PLACE,
+    SETTING, SYMLINK, UNMOUNT,
 };
 use crate::cgroup::Cgroup;
 use crate::network::Wiring;
@@ -99,23 +99,16 @@ impl<'plan> Draft<'plan> {
         let record = Record::default();
         match step {
             Step::Directory { path, mode, owner } => {
-                let owner = match *owner {
-                    Owner::Builder => BUILDER,
-                    Owner::Agent { uid, gid } => u64::from(uid) << 32 | u64::from(gid),
-                };
-                Record {
-                    kind: DIRECTORY,
-                    numbers: [u64::from(*mode), owner],
-                    texts: [path, c"", c""],
-                    ..record
-                }
+                let numbers = [u64::from(*mode), number_of(*owner)];
+                Record { kind: DIRECTORY, numbers, texts: [path, c"", c""], ..record }
             }
             Step::Symlink { target, path } => Record { kind: SYMLINK, texts: [path, target, c""], ..record },
             Step::File { path, contents } => {
                 Record { kind: FILE, texts: [path, c"", c""], bytes: contents, ..record }
             }
-            Step::Place { path, kind } => {
-                Record { kind: PLACE, numbers: [*kind as u64, 0], texts: [path, c"", c""], ..record }
+            Step::Place { path, kind, owner } => {
+                let numbers = [*kind as u64, number_of(*owner)];
+                Record { kind: PLACE, numbers, texts: [path, c"", c""], ..record }
             }
             Step::Bind { source, path, bound } => {
                 Record { kind: BIND, numbers: [*bound as u64, 0], texts: [path, source, c""], ..record }
@@ -134,9 +127,24 @@ impl<'plan> Draft<'plan> {
                 let options = options.as_deref().unwrap_or_default();
                 Record { kind: FILE_SYSTEM, numbers: [*flags, given], texts: [path, kind, options], ..record }
             }
+            Step::Overlay { path, options, uid, gid } => Record {
+                kind: OVERLAY,
+                numbers: [u64::from(*uid), u64::from(*gid)],
+                texts: [path, c"", options],
+                ..record
+            },
+            Step::Unmount { path } => Record { kind: UNMOUNT, texts: [path, c"", c""], ..record },
             Step::Setting { path, value } => {
                 Record { kind: SETTING, texts: [path, c"", c""], bytes: value, ..record }
             }
         }
+    }
+}
+
+/// The number that stands for an owner.
+fn number_of(owner: Owner) -> u64 {
+    match owner {
+        Owner::Builder => BUILDER,
+        Owner::Agent { uid, gid } => u64::from(uid) << 32 | u64::from(gid),
     }
 }

@@ -10,7 +10,7 @@ use crate::sys::{self, Errno};
 
 /// Every wall is there.
 const LEAST: (u32, u32) = (5, 15);
-/// Overlays on id-mapped layers, which root's review workspaces and images will stand on.
+/// Overlays on id-mapped layers, which root's review workspaces stand on.
 const LEAST_FOR_ROOT: (u32, u32) = (5, 19);
 
 pub(super) fn version() -> Finding {
@@ -20,11 +20,17 @@ pub(super) fn version() -> Finding {
     Finding { state, detail, errno: None }
 }
 
+/// Whether root may have an overlay of id-mapped trees. A release that is not understood is tried.
+pub(crate) fn has_overlays_for_root() -> bool {
+    let release = uname().release().to_string_lossy().into_owned();
+    parse(&release).is_none_or(|version| version >= LEAST_FOR_ROOT)
+}
+
 fn judge(release: &str, wanted: (u32, u32)) -> (State, String) {
     match parse(release) {
         Some(version) if version < LEAST => (State::Missing, format!("{release}, and 5.15 is needed")),
         Some(version) if version < wanted => {
-            (State::Weaker, format!("{release}; as root, review workspaces and images will need 5.19"))
+            (State::Weaker, format!("{release}; as root, review workspaces need 5.19"))
         }
         Some(_) => (State::Given, release.to_owned()),
         None => (State::Weaker, format!("{release} is no version that is understood")),

@@ -22,6 +22,8 @@ use crate::ids::{IdMap, Subordinates};
 use crate::step::{Bound, host_path};
 use trial::{Refusal, Trial};
 
+pub(crate) use kernel::has_overlays_for_root;
+
 /// What a probe found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
@@ -109,7 +111,7 @@ probes! {
     // One id alone is a weaker map; no map at all is no sandbox.
     IdRange Wall::IdRange.name(), Need::Always, "a range of ids mapped, root inside among them",
     IdMappedMount "id-mapped-mount", Need::Only("--mount as root"), "a tree shown with other ids",
-    Overlay "overlay", Need::Only("review workspaces and images, which this version does not have yet"),
+    Overlay "overlay", Need::Only("review workspaces"),
         "one directory laid over another in a user namespace",
     NftRedirect "nft-redirect", Need::Only("sandboxes with a network"),
         "connections redirected by nftables in a network namespace of its own",

@@ -4,6 +4,7 @@
 mod devices;
 mod etc;
 mod kernel;
+mod layered;
 mod listening;
 mod owned;
 mod search;
@@ -21,6 +22,7 @@ use crate::ids::IdMap;
 use crate::step::{Bound, Owner, Step, host_path, inside};
 
 pub(crate) use etc::host_name;
+pub use layered::{Layered, OBJECTS, shows_at_its_own_path};
 pub use tools::{OwnerTools, tool_environment, tool_path};
 
 /// The directories inside that can be written, beside what the owner mounts. All of them lie in the one root
@@ -41,10 +43,13 @@ pub(crate) struct Sources<'host> {
     pub(crate) own: &'host [&'host Path],
     /// The directory of what outlives the sandbox's processes, if anything does.
     pub(crate) kept: Option<&'host Path>,
+    /// The owner's tree under review, in the place of a workspace of its own.
+    pub(crate) layered: Option<Layered<'host>>,
 }
 
 /// What outlives the sandbox's processes: the name beside its specification, and where it shows inside.
-pub const KEPT: [(&str, &str); 2] = [("workspace", "/workspace"), ("outputs", "/mnt/user-data/outputs")];
+pub const KEPT: [(&str, &str); 2] = [(WORKSPACE_NAME, "/workspace"), ("outputs", "/mnt/user-data/outputs")];
+const WORKSPACE_NAME: &str = "workspace";
 
 /// A planned root.
 pub(crate) struct PlannedRoot {
@@ -74,8 +79,10 @@ pub(crate) fn plan(spec: &SandboxSpec, ids: &IdMap, sources: &Sources<'_>) -> Re
     }
     let mut mounts = owned::Mounts::new(ids, sources);
     for (name, target) in KEPT {
-        if let Some(kept) = sources.kept {
-            mounts.add_kept(&kept.join(name), Path::new(target))?;
+        match (name, &sources.layered, sources.kept) {
+            (WORKSPACE_NAME, Some(layered), _) => mounts.add_layered(layered)?,
+            (_, _, Some(kept)) => mounts.add_kept(&kept.join(name), Path::new(target))?,
+            (_, _, None) => {}
         }
     }
     if let (Root::Host(Tools::Owner), Some(home)) = (spec.root, sources.home) {

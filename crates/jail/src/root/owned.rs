@@ -6,14 +6,16 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-use policy::{Access, Mount, MountError, SandboxPath, forbidden_source, forbidden_target};
+use policy::{
+    AGENT_GID, AGENT_UID, Access, Mount, MountError, SandboxPath, forbidden_source, forbidden_target,
+};
 
 use crate::error::JailError;
 use crate::idmap;
 use crate::ids::IdMap;
 use crate::root::Sources;
 use crate::root::search::{Found, search};
-use crate::step::{Bound, Place, Step, host_path, inside};
+use crate::step::{Bound, Owner, Place, Step, host_path, inside};
 
 const SEALED: u64 = libc::MS_RDONLY | libc::MS_NOSUID | libc::MS_NODEV;
 
@@ -58,7 +60,7 @@ impl<'host> Mounts<'host> {
     }
 
     /// Shows a tree inside, as the agent's where it is its owner's.
-    fn bring(
+    pub(super) fn bring(
         &mut self,
         source: &Path,
         owner: (u32, u32),
@@ -145,19 +147,35 @@ impl<'host> Mounts<'host> {
     }
 
     /// Makes what a mount needs to stand on, where it is not in a tree of the host's.
-    fn make_place(&mut self, target: &Path, kind: Place) -> Result<(), JailError> {
+    pub(super) fn make_place(&mut self, target: &Path, kind: Place) -> Result<(), JailError> {
         let mut parents: Vec<_> = target.ancestors().skip(1).filter(|path| *path != Path::new("/")).collect();
         parents.reverse();
         for parent in parents {
             if self.made.insert(parent.to_owned()) {
-                let path = inside(parent)?;
-                self.steps.push(Step::Place { path, kind: Place::Directory });
+                let (path, owner) = (inside(parent)?, self.place_owner(parent));
+                self.steps.push(Step::Place { path, kind: Place::Directory, owner });
             }
         }
         if self.made.insert(target.to_owned()) {
-            self.steps.push(Step::Place { path: inside(target)?, kind });
+            let owner = self.place_owner(target);
+            self.steps.push(Step::Place { path: inside(target)?, kind, owner });
         }
         Ok(())
+    }
+
+    /// Whose a new place is: in a layer over the owner's tree, the agent's.
+    fn place_owner(&self, path: &Path) -> Owner {
+        let is_layered = self.sources.layered.is_some_and(|layered| layered.shows_at(path));
+        if is_layered { Owner::Agent { uid: AGENT_UID, gid: AGENT_GID } } else { Owner::Builder }
+    }
+
+    pub(super) fn push(&mut self, step: Step) {
+        self.steps.push(step);
+    }
+
+    /// A directory that processes may write to, as far as its own file system lets them.
+    pub(super) fn add_writable(&mut self, target: &Path) {
+        self.writable.push(target.to_owned());
     }
 
     pub(super) fn finish(self) -> PlannedMounts {

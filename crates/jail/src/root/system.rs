@@ -7,7 +7,7 @@ use crate::error::JailError;
 use crate::step::{Bound, Owner, Step, host_path, inside};
 
 /// Trees of programs. The names that are links on most systems become the same links inside.
-const TREES: [&str; 8] = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix/store"];
+pub(super) const TREES: [&str; 8] = ["usr", "bin", "sbin", "lib", "lib32", "lib64", "libx32", "nix/store"];
 
 pub(super) fn steps(host: &Path) -> Result<Vec<Step>, JailError> {
     let mut steps = Vec::new();

@@ -16,6 +16,21 @@ pub(crate) fn set_user(uid: u32) -> Outcome {
     raw!(libc::SYS_setresuid, uid, uid, uid).map(drop)
 }
 
+/// Does something with other ids for files, and with every capability that the thread has: the kernel takes some of
+/// them away with the ids unless it is told not to.
+pub(crate) fn with_file_ids(uid: u32, gid: u32, work: impl FnOnce() -> Outcome) -> Outcome {
+    const NO_SETUID_FIXUP: u64 = 1 << 2;
+    let before = prctl(libc::PR_GET_SECUREBITS, 0)?;
+    prctl(libc::PR_SET_SECUREBITS, before as u64 | NO_SETUID_FIXUP)?;
+    // Neither call tells of a failure; each returns what was.
+    let (old_gid, old_uid) = (raw!(libc::SYS_setfsgid, gid)?, raw!(libc::SYS_setfsuid, uid)?);
+    let done = work();
+    raw!(libc::SYS_setfsuid, old_uid as u32)?;
+    raw!(libc::SYS_setfsgid, old_gid as u32)?;
+    prctl(libc::PR_SET_SECUREBITS, before as u64)?;
+    done
+}
+
 pub(crate) fn prctl(option: i32, argument: u64) -> Outcome<i64> {
     raw!(libc::SYS_prctl, option, argument, 0u64, 0u64, 0u64)
 }

@@ -1,0 +1,25 @@
+//! What is said of a workspace that is a directory of the owner's.
+
+use std::fs;
+use std::io::Write as _;
+
+use policy::{SandboxId, Workspace};
+
+use crate::failure::escape;
+
+/// Says where the tree is not: tools that have noted down its own path would miss it.
+pub(crate) fn say_where(workspace: &Workspace) {
+    let Workspace::Review(given) = workspace else { return };
+    let Ok(path) = fs::canonicalize(given) else { return };
+    if !jail::shows_at_its_own_path(&path) {
+        let path = escape(&path.display().to_string());
+        let said = format!("left out  {path}: inside, the workspace is at /workspace alone\n");
+        let _ = std::io::stderr().write_all(said.as_bytes());
+    }
+}
+
+/// Says how to look at what a command has left.
+pub(crate) fn say_that_changes_wait(id: &SandboxId) {
+    let said = format!("changes wait: `agentbox diff {id}` shows them, `agentbox apply {id}` takes them\n");
+    let _ = std::io::stderr().write_all(said.as_bytes());
+}
