@@ -68,7 +68,9 @@ callers!(one_that_runs_is_frozen_and_compared, |caller| {
     let project = Project::repository(caller);
     let workspace = project.path().display().to_string();
     project.say(&["create", "--name", "fix", "--workspace", &workspace]).assert_success();
-    let act = |script: &str| drop(project.say(&["exec", "fix", "--", "sh", "-c", script]).assert_success());
+    let act = |script: &str| {
+        project.say(&["exec", "fix", "--", "sh", "-c", script]).assert_success();
+    };
     act("echo two >readme");
     let shown = json(&project, &["diff", "--json", "fix"]);
     act("echo three >readme");
