@@ -110,7 +110,10 @@ callers!(strange_names, |caller| {
     project.write_at(&project.path().join(OsStr::from_bytes(b"not-\xff-text/.env")), "KEY");
     project.git(&["add", "--all", "--", ".", ":!*.env"]);
     project.git(&["commit", "-qm", "strange"]);
-    assert_eq!(project.run("git status --porcelain; find . -name '*.env'; git ls-files | wc -l"), "8\n");
+    assert_eq!(
+        project.run("git status --porcelain; find . -name '*.env'; git ls-files | wc -l; echo >left"),
+        "8\n"
+    );
     let hidden = fs::read(project.only().join("review/hidden")).unwrap();
     assert_eq!(hidden, b"not-\xff-text/.env\0");
     // The options of an overlay have characters of their own.

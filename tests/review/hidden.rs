@@ -27,7 +27,7 @@ callers!(secrets_are_absent_unless_tracked, |caller| {
     project.git(&["add", "-f", "test.pem", ".env.test", ".ssh/known"]);
     project.git(&["commit", "-qm", "fixtures"]);
     let shown = project.run(
-        "grep -r SECRET . ; grep -rl shown . | grep -v '^./.git/' | sort; ls -A src .kube; git status -s",
+        "grep -r SECRET . ; grep -rl shown . | grep -v '^./.git/' | sort; ls -A src .kube; git status -s; echo >left",
     );
     let expected = "./.env.example\n./.env.test\n./.ssh/known\n./config\n./id_rsa.pub\n./test.pem\n.kube:\n\nsrc:\ndeep\n\
                     ?? .env.example\n?? config\n?? id_rsa.pub\n";

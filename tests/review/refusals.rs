@@ -57,7 +57,6 @@ callers!(parts_and_forms_of_repositories, |caller| {
     project.git(&["config", "core.repositoryformatversion", "1"]);
     project.git(&["config", "extensions.worktreeConfig", "true"]);
     project.run("true");
-    project.say(&["rm", &project.kept()[0]]).assert_success();
     let config = project.path().join(".git/config");
     let usual = fs::read_to_string(&config).unwrap();
     for (text, expected) in [

@@ -61,7 +61,7 @@ callers!(no_credential_and_no_program_of_the_configuration, |caller| {
     }
     let before = project.seen();
     let shown = project
-        .run("git config --list; cat .git/config; grep -r token- .git || true; git remote -v; git status -s");
+        .run("git config --list; cat .git/config; grep -r token- .git || true; git remote -v; git status -s; echo >left");
     assert!(!shown.contains("token-") && !shown.contains("touch"), "{shown}");
     assert!(shown.contains("origin\thttps://example.org/a.git (fetch)"), "{shown}");
     assert!(!canary.exists(), "a program of the configuration ran on the host");
