@@ -2,6 +2,7 @@
 //! read again.
 
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
 
@@ -54,6 +55,8 @@ pub(crate) fn digest(base: &str, walked: &Walked, now: SystemTime) -> Option<Str
         hash.update(bytes);
     };
     add(base.as_bytes());
+    // What was known before the machine went down may be on the disk without the tree that it names.
+    add(&fs::read("/proc/sys/kernel/random/boot_id").ok()?);
     for (path, written) in &walked.written {
         let seen = written.seen();
         if u64::try_from(seen.changed.0).is_ok_and(|changed| changed >= now) {
@@ -78,4 +81,11 @@ pub(crate) fn known(file: &Path, digest: &str) -> Option<String> {
     let text = fs::read_to_string(file).ok()?;
     let (known, tree) = text.trim().split_once(' ')?;
     (known == digest).then(|| tree.to_owned())
+}
+
+/// Notes what a layer looked like. Nothing is lost with it, so that nobody waits for the disk.
+pub(crate) fn note(file: &Path, digest: &str, tree: &str) -> io::Result<()> {
+    let unnamed = file.with_extension("new");
+    fs::write(&unnamed, format!("{digest} {tree}\n"))?;
+    fs::rename(unnamed, file)
 }

@@ -14,7 +14,7 @@ use crate::layer::{Directory, notes};
 use crate::remark::{Remark, Why};
 use crate::seen;
 use crate::staging::Staging;
-use crate::store::{Store, write_whole};
+use crate::store::Store;
 use crate::walk::{Walk, Walked, Written};
 
 /// The index of what there is now.
@@ -95,7 +95,7 @@ fn tree(
     let is_whole = copy(walked, staging, top)?;
     let tree = write(store, walked, staging)?;
     match digest.filter(|_| is_whole) {
-        Some(digest) => write_whole(&path, format!("{digest} {tree}\n").as_bytes()),
+        Some(digest) => seen::note(&path, &digest, &tree),
         None => match fs::remove_file(&path) {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error),
             _ => Ok(()),
