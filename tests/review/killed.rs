@@ -33,11 +33,11 @@ callers!(nothing_is_lost_and_nothing_is_left, |caller| {
         project.write_at(&mark, "0");
         let order = format!("kill {} {}", point.name(), mark.display());
         let armed = || project.with_state(Agentbox::weakened(caller, &[])).env("AGENTBOX_FAILPOINT", &order);
-        armed()
+        let _ = armed()
             .start_words(&["run", "-w", &path, "--", "sh", "-c", "echo work > readme; sleep 0.2"])
             .finish();
         if let Some(id) = project.kept().first().filter(|id| !id.starts_with('.')) {
-            armed().start_words(&["rm", "--force", id]).finish();
+            let _ = armed().start_words(&["rm", "--force", id]).finish();
         }
         assert_ne!(fs::read(&mark).unwrap(), b"0", "{} is never reached", point.name());
 
