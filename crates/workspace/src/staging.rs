@@ -15,6 +15,9 @@ use crate::error::ReviewError;
 /// How much is copied between two looks at the limit.
 const PIECE: usize = 1 << 20;
 
+/// A file that is not larger is copied at once.
+const SMALL: usize = 32 << 10;
+
 /// The tree, made anew for each snapshot.
 pub(crate) struct Staging {
     path: PathBuf,
@@ -102,7 +105,12 @@ pub(crate) fn above(path: &[u8]) -> &[u8] {
 
 /// Copies all there is, by sharing blocks where the file system can.
 fn copy(source: &File, target: &File, most: u64) -> io::Result<u64> {
-    if source.metadata()?.len() <= most && rustix::fs::ioctl_ficlone(target, source).is_ok() {
+    let length = source.metadata()?.len();
+    // Most files are small, and copied in fewer calls than it takes to ask for anything better.
+    if length <= SMALL as u64 {
+        return copy_by_hand(source, target, 0, most);
+    }
+    if length <= most && rustix::fs::ioctl_ficlone(target, source).is_ok() {
         return Ok(target.metadata()?.len());
     }
     let mut copied = 0;
@@ -126,7 +134,7 @@ fn copy(source: &File, target: &File, most: u64) -> io::Result<u64> {
 }
 
 fn copy_by_hand(mut source: &File, mut target: &File, mut copied: u64, most: u64) -> io::Result<u64> {
-    let mut piece = vec![0; 64 << 10];
+    let mut piece = [0; SMALL];
     while copied <= most {
         let count = source.read(&mut piece)?;
         if count == 0 {
