@@ -57,10 +57,9 @@ pub(crate) fn run(run: Run, keeper: WaitingKeeper) -> Result<ExitCode, Failure> 
     if report == Reporting::Always && !engine.is_running(&spec.id) {
         record::tell(&engine, &spec.id);
     }
-    if spec.workspace != Workspace::Empty && !engine.is_running(&spec.id) && engine.spec(&spec.id).is_ok() {
-        if engine.settle(&spec.id)? {
-            workspace::say_that_changes_wait(&spec.id);
-        }
+    let has_ended = !engine.is_running(&spec.id) && engine.spec(&spec.id).is_ok();
+    if spec.workspace != Workspace::Empty && has_ended && engine.settle(&spec.id)? {
+        workspace::say_that_changes_wait(&spec.id);
     }
     code
 }
