@@ -19,6 +19,7 @@ mod mapped;
 mod place;
 mod ratio;
 mod remains;
+mod review;
 mod sandbox;
 mod statistics;
 mod throughput;
@@ -58,6 +59,8 @@ pub(crate) struct Effort {
     pub(crate) request_milliseconds: u64,
     /// Tunnels of one sandbox that idle.
     pub(crate) tunnels: usize,
+    /// The files of the repository that is worked on under review.
+    pub(crate) repository_files: usize,
 }
 
 const QUICK: Effort = Effort {
@@ -72,6 +75,7 @@ const QUICK: Effort = Effort {
     read_mebibytes: 256,
     request_milliseconds: 300,
     tunnels: 1000,
+    repository_files: 4000,
 };
 
 const WHOLE: Effort = Effort {
@@ -86,6 +90,7 @@ const WHOLE: Effort = Effort {
     read_mebibytes: 1024,
     request_milliseconds: 1000,
     tunnels: 5000,
+    repository_files: 20_000,
 };
 
 /// The first word of a process that measures for another.
@@ -178,6 +183,9 @@ fn measure_as_worker(effort: Effort, parts: Parts<'_>) -> Result<Vec<Line>> {
     }
     if parts.include("gateway") {
         lines.extend(gateway::measure_start(&who, effort)?);
+    }
+    if parts.include("review") {
+        lines.extend(review::measure(&who, effort)?);
     }
     if parts.include("together") {
         lines.extend(together::measure(&who, effort)?);

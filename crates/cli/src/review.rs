@@ -107,7 +107,7 @@ fn tell(applied: &Applied, form: Form) -> Result<ExitCode, Failure> {
                     "submodules": names(&brought.submodules),
                 })))?;
             } else {
-                print(&format!("{}\n", count(brought.count)))?;
+                print(&format!("{} changed in your directory\n", count(brought.count)))?;
             }
             for path in &brought.submodules {
                 let path = inert_name(path);

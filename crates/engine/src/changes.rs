@@ -131,7 +131,7 @@ impl Engine {
         }
         // Nobody starts it meanwhile.
         let runtime = self.take(id)?;
-        let done = workspace::discard(&files, id.as_str()).map_err(EngineError::from);
+        let done = workspace::discard(&files, id).map_err(EngineError::from);
         let done = done.and_then(|()| self.prepare_again(id));
         runtime.discard();
         done

@@ -4,16 +4,16 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use policy::SandboxId;
 use rustix::io::Errno;
 
 use crate::base::{Base, is_beneath, read_paths};
-use crate::branch::writer;
 use crate::commits;
 use crate::error::ReviewError;
-use crate::git::Git;
 use crate::journal;
 use crate::layer::{Directory, Kind};
 use crate::limits::Limits;
+use crate::pin;
 use crate::record::Files;
 use crate::snapshot::Snapshot;
 use crate::store::{Store, read_recorded};
@@ -95,27 +95,14 @@ pub fn recover(files: &Files) -> Result<(), ReviewError> {
 }
 
 /// Forgets the changes: what was written inside, and everything of ours about it. Only for one that does not run.
-pub fn discard(files: &Files, id: &str) -> Result<(), ReviewError> {
+pub fn discard(files: &Files, id: &SandboxId) -> Result<(), ReviewError> {
     let store = Store::open(files)?;
     journal::recover(&store)?;
-    unpin(&store, id)?;
+    pin::unpin(files, id).map_err(ReviewError::file(&store.recorded.owner))?;
     let layer = files.upper();
     let layer = layer.parent().unwrap_or(&layer);
     for directory in [layer, &files.review()] {
         remove(directory)?;
-    }
-    Ok(())
-}
-
-/// Removes the ref that keeps the base in the owner's repository, if that is still there.
-fn unpin(store: &Store, id: &str) -> Result<(), ReviewError> {
-    let Some(repository) = store.recorded.repository.as_ref().filter(|it| it.git_dir.is_dir()) else {
-        return Ok(());
-    };
-    let git = Git::new(&repository.git_dir)?.writing_as(writer(&repository.common_dir));
-    let name = format!("refs/agentbox/{id}");
-    if git.run(["rev-parse", "--verify", "--quiet", &name]).is_ok() {
-        git.run(["update-ref", "-d", "--no-deref", &name])?;
     }
     Ok(())
 }

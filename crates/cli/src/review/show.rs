@@ -2,6 +2,9 @@
 
 use workspace::{Change, Hunk, Review, Reviewed, Status, inert, inert_name};
 
+/// The mode of a file that is nothing special.
+const ORDINARY: &str = "100644";
+
 /// Whether the reader sees colours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Colour {
@@ -127,8 +130,12 @@ pub(super) fn lines(review: &Review, colour: Colour) -> String {
 pub(super) fn file_head(change: &Change, colour: Colour) -> String {
     let mut text = colour.paint(Tint::Bold, &format!("{} {}", change.status.name(), title(change)));
     text.push('\n');
-    if change.old_mode != change.mode && change.status != Status::Deleted {
-        text.push_str(&format!("mode {} => {}\n", change.old_mode, change.mode));
+    match change.status {
+        Status::Deleted => {}
+        Status::Added if change.mode == ORDINARY => {}
+        Status::Added => text.push_str(&format!("mode {}\n", change.mode)),
+        _ if change.old_mode == change.mode => {}
+        _ => text.push_str(&format!("mode {} => {}\n", change.old_mode, change.mode)),
     }
     if change.is_binary() {
         text.push_str("binary, not shown\n");

@@ -78,7 +78,7 @@ fn the_one_with_the_owners_home() {
     workspace::has_changes(&files).unwrap();
     workspace::apply_to_branch(&files, &order, "agentbox/box").unwrap();
     workspace::apply_to_worktree(&files, &order, Both::Merged).unwrap();
-    workspace::discard(&files, "0123456789ab").unwrap();
+    workspace::discard(&files, &"0123456789ab".parse().unwrap()).unwrap();
 }
 
 fn run(place: &Place) {

@@ -257,7 +257,7 @@ fn what_is_discarded_is_gone_with_its_pin() {
     place.begin();
     place.git(&["update-ref", "refs/agentbox/0123456789ab", "HEAD"]);
     place.write("a", "2\n");
-    workspace::discard(&place.files(), "0123456789ab").unwrap();
+    workspace::discard(&place.files(), &"0123456789ab".parse().unwrap()).unwrap();
     assert!(!place.files().review().exists() && !place.upper().exists());
     assert!(place.git(&["for-each-ref", "refs/agentbox"]).is_empty());
     assert!(matches!(workspace::review(&place.files(), &[]), Err(ReviewError::NoWorkspace)));
