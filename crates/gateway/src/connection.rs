@@ -1,26 +1,23 @@
 //! One connection from inside, in a straight line: whom is it for, may it be, and then bytes both ways.
 
-use std::net::{IpAddr, SocketAddr};
+use std::net::IpAddr;
 use std::num::NonZeroU16;
 
 use policy::network::Refusal;
-use rustix::net::sockopt;
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
 
 use crate::call::{Call, Wanted, refuse, reset};
 use crate::dns;
-use crate::gateway::{Arrival, Gateway};
+use crate::gateway::Gateway;
 use crate::seen::Peer;
 
 /// Serves one connection to its end. Where there is no place for it, that is all that is said.
-pub(crate) async fn serve(
-    gateway: &Gateway,
-    (inner, client): (TcpStream, SocketAddr),
-    arrival: Arrival,
-    place: Option<OwnedSemaphorePermit>,
-) {
-    let Some(destination) = destination(&inner, client, arrival) else { return reset(&inner) };
+///
+/// Every address is one of the sandbox's own, so where a client meant to connect to is where its connection is. What is for
+/// the sandbox's own loopback is decided on as an address like any other, and no policy allows that one.
+pub(crate) async fn serve(gateway: &Gateway, inner: TcpStream, place: Option<OwnedSemaphorePermit>) {
+    let Ok(destination) = inner.local_addr() else { return reset(&inner) };
     if destination.port() == dns::PORT && place.is_some() {
         let _ = dns::by_tcp(gateway, inner).await;
         return;
@@ -35,16 +32,6 @@ pub(crate) async fn serve(
     let conversation = call.conversation(&inner);
     // Nothing but the policy cuts it.
     call.hold(&inner, conversation.hold(call.languages()), std::future::pending()).await;
-}
-
-/// Where the client meant to connect to. What is for the sandbox's own loopback is decided on as an address like any other,
-/// and no policy allows that one.
-fn destination(inner: &TcpStream, client: SocketAddr, arrival: Arrival) -> Option<SocketAddr> {
-    match (arrival, client) {
-        (Arrival::Led, SocketAddr::V4(_)) => sockopt::ip_original_dst(inner).map(SocketAddr::V4).ok(),
-        (Arrival::Led, SocketAddr::V6(_)) => sockopt::ipv6_original_dst(inner).map(SocketAddr::V6).ok(),
-        (Arrival::Straight, _) => inner.local_addr().ok(),
-    }
 }
 
 /// A name that was asked for has its address to itself.

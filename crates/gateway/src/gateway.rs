@@ -33,18 +33,6 @@ pub struct Entrance {
     pub connections: Vec<OwnedFd>,
     /// The one that questions for names come to.
     pub questions: OwnedFd,
-    /// How they come there.
-    pub arrival: Arrival,
-}
-
-/// How a connection comes to the gateway, which says where its destination is found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Arrival {
-    /// It was led here from where it was meant for, which the kernel remembers.
-    Led,
-    /// It was meant for here: every address is one of the sandbox's own, and there is a socket for each port that is
-    /// served.
-    Straight,
 }
 
 /// The only way out of a sandbox.
@@ -136,10 +124,10 @@ impl Gateway {
 
     /// Serves what comes to an entrance, until it is dropped; so are its connections then.
     pub async fn serve(self: &Arc<Self>, entrance: Entrance) -> io::Result<()> {
-        let Entrance { connections, questions, arrival } = entrance;
+        let Entrance { connections, questions } = entrance;
         let mut listening = JoinSet::new();
         for listener in connections {
-            listening.spawn(Arc::clone(self).take(async_listener(listener)?, arrival));
+            listening.spawn(Arc::clone(self).take(async_listener(listener)?));
         }
         let questions = std::net::UdpSocket::from(questions);
         questions.set_nonblocking(true)?;
@@ -148,10 +136,10 @@ impl Gateway {
     }
 
     /// Serves what comes to one socket.
-    async fn take(self: Arc<Self>, listener: TcpListener, arrival: Arrival) {
-        accept::each(listener, |stream, client| {
+    async fn take(self: Arc<Self>, listener: TcpListener) {
+        accept::each(listener, |stream, _| {
             let (gateway, place) = (Arc::clone(&self), self.place());
-            async move { connection::serve(&gateway, (stream, client), arrival, place).await }
+            async move { connection::serve(&gateway, stream, place).await }
         })
         .await;
     }

@@ -25,13 +25,14 @@ mod proxy;
 mod resolve;
 mod seen;
 mod speech;
+mod sys;
 pub mod token;
 mod upstream;
 mod weaken;
 
 pub use carry::Meter;
 pub use conversation::Traffic;
-pub use gateway::{Arrival, Entrance, Gateway};
+pub use gateway::{Entrance, Gateway};
 pub use limits::{Limits, raise_descriptors};
 pub use proxy::{Book, Proxy};
 pub use seen::{Peer, Seen, Unrecorded, Witness};

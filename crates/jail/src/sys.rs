@@ -122,6 +122,12 @@ pub(crate) fn write(descriptor: RawFd, bytes: &[u8]) -> Outcome<usize> {
     raw!(libc::SYS_write, descriptor, bytes.as_ptr(), bytes.len()).map(|count| count as usize)
 }
 
+/// Sets an option of a socket that is a number.
+pub(crate) fn set_option(socket: BorrowedFd<'_>, level: i32, option: i32, value: i32) -> Outcome {
+    let socket = socket.as_raw_fd();
+    raw!(libc::SYS_setsockopt, socket, level, option, &raw const value, size_of_val(&value)).map(drop)
+}
+
 pub(crate) fn open(path: &CStr, flags: i32, mode: u32) -> Outcome<RawFd> {
     raw!(libc::SYS_openat, AT_HERE, path.as_ptr(), flags | libc::O_CLOEXEC, mode).map(|fd| fd as RawFd)
 }

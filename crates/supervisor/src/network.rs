@@ -12,7 +12,7 @@ use std::os::fd::OwnedFd;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use gateway::{Arrival, Entrance, Gateway, Limits, Witness};
+use gateway::{Entrance, Gateway, Limits, Witness};
 use jail::{HandedOut, MOST_HANDED_OUT};
 use policy::network::NetworkPolicy;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, getsockname, recvmsg};
@@ -59,8 +59,8 @@ impl Network {
     pub(crate) fn open(&self, gate: UnixStream) {
         let (gateway, ledger, ports) =
             (Arc::clone(&self.gateway), Arc::clone(&self.ledger), Arc::clone(&self.ports));
-        let serving = tokio::spawn(serve(gate, gateway, move |entrance| {
-            if entrance.arrival == Arrival::Straight {
+        let serving = tokio::spawn(serve(gate, gateway, move |what, entrance| {
+            if what == HandedOut::ByPorts {
                 let listening = ports_of(entrance)?;
                 // Nothing leaves by a way that is not on record.
                 ledger.entrances(&listening).map_err(io::Error::other)?;
@@ -118,10 +118,14 @@ impl Network {
 }
 
 /// Serves each entrance as it comes, once it has been noted, until it is dropped.
-async fn serve(gate: UnixStream, gateway: Arc<Gateway>, note: impl Fn(&Entrance) -> io::Result<()>) {
+async fn serve(
+    gate: UnixStream,
+    gateway: Arc<Gateway>,
+    note: impl Fn(HandedOut, &Entrance) -> io::Result<()>,
+) {
     let mut entrances = JoinSet::new();
-    while let Ok(Some(entrance)) = gate.async_io(Interest::READABLE, || receive(&gate)).await {
-        if note(&entrance).is_err() {
+    while let Ok(Some((what, entrance))) = gate.async_io(Interest::READABLE, || receive(&gate)).await {
+        if note(what, &entrance).is_err() {
             break;
         }
         let gateway = Arc::clone(&gateway);
@@ -131,8 +135,8 @@ async fn serve(gate: UnixStream, gateway: Arc<Gateway>, note: impl Fn(&Entrance)
     while entrances.join_next().await.is_some() {}
 }
 
-/// Receives the sockets of an entrance; none when there are no more.
-fn receive(gate: &UnixStream) -> io::Result<Option<Entrance>> {
+/// Receives the sockets of an entrance, and what they are; none when there are no more.
+fn receive(gate: &UnixStream) -> io::Result<Option<(HandedOut, Entrance)>> {
     let mut byte = [0];
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(MOST_HANDED_OUT))];
     let mut ancillary = RecvAncillaryBuffer::new(&mut space);
@@ -146,17 +150,19 @@ fn receive(gate: &UnixStream) -> io::Result<Option<Entrance>> {
             sockets.extend(received);
         }
     }
-    match HandedOut::of(byte[0]).ok_or(io::ErrorKind::InvalidData)? {
+    let what = HandedOut::of(byte[0]).ok_or(io::ErrorKind::InvalidData)?;
+    let (connections, questions) = match what {
         HandedOut::Led => {
             let [connections, questions] = sockets.try_into().map_err(|_| io::ErrorKind::InvalidData)?;
-            Ok(Some(Entrance { connections: vec![connections], questions, arrival: Arrival::Led }))
+            (vec![connections], questions)
         }
         HandedOut::ByPorts => {
             let mut sockets = sockets.into_iter();
             let questions = sockets.next().ok_or(io::ErrorKind::InvalidData)?;
-            Ok(Some(Entrance { questions, connections: sockets.collect(), arrival: Arrival::Straight }))
+            (sockets.collect(), questions)
         }
-    }
+    };
+    Ok(Some((what, Entrance { connections, questions })))
 }
 
 /// The ports of an entrance, each once whatever the families.

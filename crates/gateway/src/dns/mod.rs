@@ -5,17 +5,19 @@ pub(crate) mod message;
 
 use std::io;
 use std::net::Ipv4Addr;
+use std::os::fd::AsFd as _;
 use std::time::Duration;
 
 use policy::Wall;
 use policy::network::{HOST_ALIAS, HostName, Refusal, Request, Rule, Target, Verdict};
-use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _, Interest};
 use tokio::net::{TcpStream, UdpSocket};
 use tokio::time::{Instant, timeout};
 
 use crate::gateway::Gateway;
 use crate::names::Named;
 use crate::seen::Seen;
+use crate::sys;
 use message::{A, NotAsked, Question, Reply};
 
 /// The port that questions are sent to.
@@ -34,14 +36,15 @@ const LONGEST: usize = 4096;
 pub(crate) async fn by_udp(gateway: &Gateway, socket: UdpSocket) {
     let mut buffer = vec![0; LONGEST];
     loop {
-        let Ok((length, asker)) = socket.recv_from(&mut buffer).await else {
+        let receive = || sys::receive(socket.as_fd(), &mut buffer);
+        let Ok((length, way)) = socket.async_io(Interest::READABLE, receive).await else {
             // An answer that did not arrive is told here; a socket that is broken would be told without end.
             tokio::time::sleep(Duration::from_millis(1)).await;
             continue;
         };
         if let Some(answer) = answer(gateway, &buffer[..length]) {
             // Whoever has no room for it asks again.
-            let _ = socket.try_send_to(&answer, asker);
+            let _ = socket.try_io(Interest::WRITABLE, || sys::answer(socket.as_fd(), &answer, way));
         }
     }
 }

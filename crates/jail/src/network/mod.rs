@@ -1,5 +1,5 @@
 //! The network of a sandbox that has a way out. It has no device but its loopback: every address is made to be here, and
-//! rules of the sandbox's own namespace send every connection and every question for a name to sockets that are opened
+//! rules of the sandbox's own namespace give every connection and every question for a name to sockets that are opened
 //! here and handed out. Whoever holds them decides; without them nothing leads anywhere.
 //!
 //! Where the kernel has no such rules, there is a socket for each port that the policy names, and nobody on any other.
@@ -9,9 +9,10 @@ mod report;
 mod routes;
 mod rules;
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::os::fd::{AsFd as _, OwnedFd, RawFd};
 
+use policy::network::HOST_ALIAS;
 use rustix::net::{AddressFamily, SocketFlags, SocketType, bind, listen, netlink, socket_with, sockopt};
 
 use crate::builder::{Failure, Phase};
@@ -25,9 +26,17 @@ pub(crate) use report::{
 };
 pub(crate) use rules::batch as rules;
 
-/// The port of the sockets, for connections and for questions. It is one that nobody inside may bind, so it is in
-/// nobody's way there.
-const PORT: u16 = 1;
+/// The port of the sockets. It is the one that questions are sent to, as answers come from the port of their socket; no
+/// connection minds which it is. Nobody inside may bind it, so it is in nobody's way there.
+const PORT: u16 = 53;
+
+/// The address of the sockets of each family. It is none of the loopback, on which all ports are for those inside. That of
+/// IPv6 is from a range of which nothing is ever routed (RFC 6666).
+const PLACES: [IpAddr; 2] =
+    [IpAddr::V4(HOST_ALIAS), IpAddr::V6(Ipv6Addr::new(0x100, 0, 0, 0, 0, 0, 0, 0x53))];
+
+/// What every packet of these sockets bears, by which it is known not to come from inside: nobody there may set a mark.
+const MARK: u32 = 1;
 
 /// How many connections wait to be accepted.
 const BACKLOG: i32 = 4096;
@@ -49,7 +58,7 @@ pub(crate) struct Wiring<Bytes> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum HandedOut {
-    /// One for connections and one for questions, to which everything of one family is led.
+    /// One for connections and one for questions, to which everything of one family is given.
     Led,
     /// One for questions, and one or two for each port that is served. There are no others.
     ByPorts,
@@ -98,20 +107,16 @@ impl Wiring<&[u8]> {
     pub(crate) fn lay(&self, gate: RawFd) -> Result<Led, Failure> {
         let at = |phase| move |errno: Errno| Failure { phase, step: 0, errno: errno.0 };
         tell(None, self.routes).map_err(at(Phase::Network))?;
-        let both = [IpAddr::from(Ipv4Addr::LOCALHOST), Ipv6Addr::LOCALHOST.into()];
         // A machine without IPv6 has no way out by it either.
-        let families = if tell(None, self.routes_v6).is_ok() { &both[..] } else { &both[..1] };
+        let places = if tell(None, self.routes_v6).is_ok() { &PLACES[..] } else { &PLACES[..1] };
         match tell(Some(netlink::NETFILTER), self.rules) {
             Ok(()) => {
-                families
-                    .iter()
-                    .try_for_each(|loopback| hand_out(*loopback, gate))
-                    .map_err(at(Phase::Network))?;
+                places.iter().try_for_each(|place| hand_out(*place, gate)).map_err(at(Phase::Network))?;
                 Ok(Led::ByRules)
             }
             // They are added all or none, so nothing of them is in the way.
             Err(errno) if are_rules_absent(errno.0) && !self.ports.is_empty() => {
-                ports::hand_out(self.ports, families, gate).map_err(at(Phase::Network))?;
+                ports::hand_out(self.ports, places, gate).map_err(at(Phase::Network))?;
                 Ok(Led::ByPorts(errno))
             }
             Err(errno) => Err(at(Phase::Rules)(errno)),
@@ -120,31 +125,55 @@ impl Wiring<&[u8]> {
 }
 
 /// Opens the two sockets of one family, to which the rules lead, and hands both out.
-fn hand_out(loopback: IpAddr, gate: RawFd) -> Outcome {
-    let place = SocketAddr::new(loopback, PORT);
-    let (connections, questions) = (listen_on(place)?, answer_on(place)?);
+fn hand_out(place: IpAddr, gate: RawFd) -> Outcome {
+    let place = SocketAddr::new(place, PORT);
+    let (connections, questions) = (listen_on(place, Use::Led)?, answer_on(place, Use::Led)?);
     sys::hand_out(gate, HandedOut::Led, &[connections.as_fd(), questions.as_fd()])
 }
 
+/// Whether a socket gets what is for its own place alone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Use {
+    /// It gets what is for anywhere, and answers from there.
+    Led,
+    Straight,
+}
+
 /// Opens a socket for connections.
-fn listen_on(place: SocketAddr) -> Outcome<OwnedFd> {
-    let socket = open(place, SocketType::STREAM)?;
+fn listen_on(place: SocketAddr, usage: Use) -> Outcome<OwnedFd> {
+    let socket = open(place, SocketType::STREAM, usage)?;
     listen(&socket, BACKLOG).map_err(failed)?;
     Ok(socket)
 }
 
-/// Opens a socket for questions.
-fn answer_on(place: SocketAddr) -> Outcome<OwnedFd> {
-    open(place, SocketType::DGRAM)
+/// Opens a socket for questions. Where each was sent to is told with it, as its answer comes from there.
+fn answer_on(place: SocketAddr, usage: Use) -> Outcome<OwnedFd> {
+    let socket = open(place, SocketType::DGRAM, usage)?;
+    let (level, destination) = match place {
+        SocketAddr::V4(_) => (libc::IPPROTO_IP, libc::IP_PKTINFO),
+        SocketAddr::V6(_) => (libc::IPPROTO_IPV6, libc::IPV6_RECVPKTINFO),
+    };
+    sys::set_option(socket.as_fd(), level, destination, 1)?;
+    Ok(socket)
 }
 
-fn open(place: SocketAddr, kind: SocketType) -> Outcome<OwnedFd> {
-    let family = if place.is_ipv4() { AddressFamily::INET } else { AddressFamily::INET6 };
+fn open(place: SocketAddr, kind: SocketType, usage: Use) -> Outcome<OwnedFd> {
+    let (family, level, transparent) = match place {
+        SocketAddr::V4(_) => (AddressFamily::INET, libc::IPPROTO_IP, libc::IP_TRANSPARENT),
+        SocketAddr::V6(_) => (AddressFamily::INET6, libc::IPPROTO_IPV6, libc::IPV6_TRANSPARENT),
+    };
     let socket = socket_with(family, kind, SocketFlags::CLOEXEC | SocketFlags::NONBLOCK, None);
     let socket = socket.map_err(failed)?;
     if place.is_ipv6() {
         // Each family has a socket of its own, and an address of one is never written as one of the other.
         sockopt::set_ipv6_v6only(&socket, true).map_err(failed)?;
+    }
+    if usage == Use::Led {
+        // Both need authority here, which whoever gets the socket has not; its connections inherit them.
+        sys::set_option(socket.as_fd(), level, transparent, 1)?;
+        sys::set_option(socket.as_fd(), libc::SOL_SOCKET, libc::SO_MARK, MARK.cast_signed())?;
+        // A connection has the port here that it was meant for; who serves the same port inside is not kept from it.
+        sockopt::set_socket_reuseaddr(&socket, kind == SocketType::STREAM).map_err(failed)?;
     }
     bind(&socket, &place).map_err(failed)?;
     Ok(socket)

@@ -10,11 +10,8 @@ use std::os::fd::{AsFd as _, OwnedFd, RawFd};
 use policy::Isolation;
 use policy::network::{HOST_ALIAS, NetworkPolicy};
 
-use super::{HandedOut, answer_on, listen_on};
+use super::{HandedOut, PORT, Use, answer_on, listen_on};
 use crate::sys::{self, Errno, Outcome};
-
-/// Where questions are sent to. By TCP they come as every connection does.
-const QUESTIONS: u16 = 53;
 
 /// The most ports of a policy, so that all their sockets go out at once, of both families.
 pub(crate) const MOST_PORTS: usize = 64;
@@ -36,7 +33,8 @@ pub(crate) enum Fallback {
 impl Fallback {
     pub(crate) fn new(isolation: Isolation, policy: &NetworkPolicy) -> Self {
         let mut ports = policy.named_ports();
-        ports.insert(QUESTIONS);
+        // By TCP questions come as every connection does.
+        ports.insert(PORT);
         match isolation {
             Isolation::Strict => Self::Strict,
             Isolation::BestEffort if ports.len() > MOST_PORTS + 1 => Self::TooMany(ports.len() - 1),
@@ -54,23 +52,22 @@ impl Fallback {
 }
 
 /// Opens all sockets and hands them out at once, the one for questions first. After clone.
-pub(super) fn hand_out(ports: &[u8], families: &[IpAddr], gate: RawFd) -> Outcome {
+pub(super) fn hand_out(ports: &[u8], places: &[IpAddr], gate: RawFd) -> Outcome {
     let mut sockets = [const { None::<OwnedFd> }; MOST_HANDED_OUT];
-    let mut places = sockets.iter_mut();
+    let mut free = sockets.iter_mut();
     let mut keep = |socket| {
-        *places.next().ok_or(Errno(libc::E2BIG))? = Some(socket);
+        *free.next().ok_or(Errno(libc::E2BIG))? = Some(socket);
         Ok(())
     };
-    // Answers come from where questions were sent, which only an address of its own does.
-    keep(answer_on(SocketAddr::new(HOST_ALIAS.into(), QUESTIONS))?)?;
+    keep(answer_on(SocketAddr::new(HOST_ALIAS.into(), PORT), Use::Straight)?)?;
     for port in ports.chunks_exact(2) {
         let port = u16::from_le_bytes([port[0], port[1]]);
-        for loopback in families {
-            let anywhere: IpAddr = match loopback {
+        for place in places {
+            let anywhere: IpAddr = match place {
                 IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
                 IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
             };
-            keep(listen_on(SocketAddr::new(anywhere, port))?)?;
+            keep(listen_on(SocketAddr::new(anywhere, port), Use::Straight)?)?;
         }
     }
     let opened = || sockets.iter().flatten().map(OwnedFd::as_fd);
