@@ -61,7 +61,10 @@ fn set(set: SetPolicy) -> Result<ExitCode, Failure> {
 /// What of a policy waits for the next start, on a kernel without rules to lead every port by.
 fn not_yet(open: &[u16], closed: &[u16]) -> String {
     let list = |ports: &[u16]| ports.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
-    let open = format!("only ports {} lead out of this sandbox, as the kernel has no nftables", list(open));
+    let open = format!(
+        "only ports {} lead out of this sandbox, as the kernel has no nftables with tproxy",
+        list(open)
+    );
     match closed {
         [] => format!("{open}; a port is served that a rule names when the sandbox starts"),
         closed => format!("{open}; {} will be reached once it is started anew", list(closed)),

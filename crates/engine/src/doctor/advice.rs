@@ -33,9 +33,7 @@ pub(super) fn fix(probe: Probe, errno: Option<i32>, surroundings: &Surroundings)
         Probe::FreshProc => fresh_proc(errno, surroundings),
         Probe::Devpts => module("mnt", "devpts", errno, surroundings),
         Probe::Overlay => module("mnt", "overlay", errno, surroundings),
-        Probe::NftRedirect => {
-            module("net", "nf_tables nft_chain_nat nft_redir nft_reject_inet", errno, surroundings)
-        }
+        Probe::NftTproxy => module("net", "nf_tables nft_tproxy nft_reject_inet", errno, surroundings),
         Probe::Seccomp => seccomp(errno, surroundings),
         Probe::Landlock => landlock(errno, surroundings),
         Probe::IdRange => id_range(errno, surroundings),

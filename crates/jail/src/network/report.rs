@@ -13,7 +13,7 @@ pub(crate) const LEAVE_OUT_PRIVATE: &str = "leave --allow-private out";
 
 /// The hint where the kernel has no rules for packets.
 pub(crate) const LOAD: &str =
-    "load the kernel's nftables: `sudo modprobe -a nf_tables nft_chain_nat nft_redir nft_reject_inet`";
+    "load the kernel's nftables: `sudo modprobe -a nf_tables nft_tproxy nft_reject_inet`";
 
 pub(crate) fn report(report: &mut Report, policy: &NetworkPolicy) {
     let NetworkPolicy { mode, allow, private, services, upstream, .. } = policy;
@@ -47,7 +47,7 @@ pub(crate) fn report(report: &mut Report, policy: &NetworkPolicy) {
 
 /// What the kernel lacks, and how it said so.
 pub(crate) fn lack(error: &io::Error) -> String {
-    format!("the kernel has no nftables ({error})")
+    format!("the kernel has no nftables with tproxy ({error})")
 }
 
 /// Says that only these ports lead out, beside what has been said of the wall.

@@ -113,8 +113,8 @@ probes! {
     IdMappedMount "id-mapped-mount", Need::Only("--mount as root"), "a tree shown with other ids",
     Overlay "overlay", Need::Only("review workspaces"),
         "one directory laid over another in a user namespace",
-    NftRedirect "nft-redirect", Need::Only("sandboxes with a network"),
-        "connections redirected by nftables in a network namespace of its own",
+    NftTproxy "nft-tproxy", Need::Only("sandboxes with a network"),
+        "connections led to a socket by nftables in a network namespace of its own",
 }
 
 impl Probe {
@@ -137,7 +137,7 @@ impl Probe {
             Self::Kernel => return Ok(kernel::version()),
             Self::Landlock => return privileges::landlock(),
             Self::IdRange => return id_range(ground.id_ranges),
-            Self::NftRedirect => return netfilter::redirect(),
+            Self::NftTproxy => return netfilter::tproxy(),
             Self::IdMappedMount if !geteuid().is_root() => {
                 return Ok(Finding::given("not needed: an ordinary user's files are shown as they are"));
             }

@@ -10,12 +10,11 @@ use crate::netlink::tell;
 use crate::network;
 
 /// Without them there is a network all the same, on the ports that its policy names.
-pub(super) fn redirect() -> Result<Finding, Refusal> {
+pub(super) fn tproxy() -> Result<Finding, Refusal> {
     let rules = network::rules();
     let add = || tell(Some(NETFILTER), &rules);
-    let refusal = match Trial::namespaces(libc::CLONE_NEWNET).run(&[("add redirecting nftables rules", &add)])
-    {
-        Ok(()) => return Ok(Finding::given(Probe::NftRedirect.meaning())),
+    let refusal = match Trial::namespaces(libc::CLONE_NEWNET).run(&[("add leading nftables rules", &add)]) {
+        Ok(()) => return Ok(Finding::given(Probe::NftTproxy.meaning())),
         Err(refusal) => refusal,
     };
     match refusal.source.raw_os_error() {
