@@ -8,7 +8,7 @@ needs=(
   bwrap:bubblewrap runc:runc crun:crun newuidmap:uidmap qemu-system-x86_64:qemu-system-x86 busybox:busybox-static
   cpio:cpio less:less nano:nano mc:mc strace:strace gdb:gdb tmux:tmux vim:vim-tiny htop:htop git:git gcc:gcc c++:g++ node:nodejs
   /usr/bin/python3:python3 java:default-jdk-headless ip:iproute2 setpriv:util-linux ps:procps
-  curl:curl openssl:openssl ssh:openssh-client /usr/sbin/sshd:openssh-server
+  nft:nftables curl:curl openssl:openssl ssh:openssh-client /usr/sbin/sshd:openssh-server
 )
 
 missing=()

@@ -14,6 +14,7 @@ mod fixture;
 mod flood;
 mod git;
 mod inside;
+mod led;
 mod lists;
 mod malformed;
 mod names;

@@ -218,7 +218,7 @@ callers!(the_doctor_says_what_a_network_lacks, |caller| {
     let finished = shipped(&internet, caller).start_words(&["doctor", "--json"]).finish();
     let found: serde_json::Value = serde_json::from_slice(&finished.stdout).unwrap();
     let probes = found["probes"].as_array().unwrap();
-    let probe = probes.iter().find(|probe| probe["name"] == "nft-redirect").unwrap();
+    let probe = probes.iter().find(|probe| probe["name"] == "nft-tproxy").unwrap();
     assert_eq!(probe["state"], "weaker", "{probe}");
     assert!(probe["detail"].as_str().unwrap().contains("only on ports 80, 443 and those that"), "{probe}");
     assert!(probe["fix"].as_str().unwrap().starts_with("sudo modprobe"), "{probe}");

@@ -65,6 +65,9 @@ callers!(the_gateways_own_sockets_lead_nowhere, |caller| {
         &[
             "tcp 127.0.0.1 1 GET / HTTP/1.1\r\n\r\n",
             "tcp ::1 1 x",
+            // Where they are, and where nobody is: by TCP only questions are answered there.
+            "tcp 10.200.200.1 1 x",
+            "tcp 100::53 1 x",
             "tcp 127.0.0.1 53 x",
             "udp 127.0.0.1 53 x",
         ],
