@@ -73,7 +73,8 @@ pub(crate) fn batch() -> Vec<u8> {
         PLACES.iter().flat_map(|place| ARRIVED.rule(&[lead(*place)])).collect(),
         // What has a socket that is not the gateway's belongs to a connection among those inside.
         ARRIVED.rule(&[of(TCP), begins_nothing(), vec![accept()]]),
-        ARRIVED.rule(&[vec![refuse()]]),
+        // All are added or none, and whichever the kernel cannot add it says so: one answer is enough.
+        ARRIVED.add(ACKNOWLEDGE, &[vec![refuse()]]),
         message(BATCH_END, REQUEST, &beginning(0, NFTABLES), &[]),
     ]
     .concat()
@@ -87,10 +88,14 @@ impl Chain {
     }
 
     fn rule(&self, expressions: &[Vec<Vec<u8>>]) -> Vec<u8> {
+        self.add(0, expressions)
+    }
+
+    fn add(&self, flags: u16, expressions: &[Vec<Vec<u8>>]) -> Vec<u8> {
         // At the end of the chain, after those before it.
         const APPEND: u16 = 0x800;
         let attributes = [attribute(1, TABLE), attribute(2, self.name), nested(4, &expressions.concat())];
-        message(NEW_RULE, REQUEST | ACKNOWLEDGE | CREATE | APPEND, &beginning(INET, 0), &attributes)
+        message(NEW_RULE, REQUEST | CREATE | APPEND | flags, &beginning(INET, 0), &attributes)
     }
 
     /// What is let through as it is: what the gateway sends, to whatever address, and what is for the loopback.
@@ -115,7 +120,7 @@ fn beginning(family: u8, resource: u16) -> [u8; 4] {
 }
 
 fn new(kind: u16, attributes: &[Vec<u8>]) -> Vec<u8> {
-    message(kind, REQUEST | ACKNOWLEDGE | CREATE, &beginning(INET, 0), attributes)
+    message(kind, REQUEST | CREATE, &beginning(INET, 0), attributes)
 }
 
 fn expression(name: &[u8], data: &[Vec<u8>]) -> Vec<u8> {
