@@ -59,8 +59,14 @@ fn aftermath(place: &Place, struck: &Struck, after: &str) {
     let mut state = place.state_of("box");
     place.assert_no_strays(&dead, after);
     let deadline = Instant::now() + PATIENCE;
-    // A keeper that is about to be done has its lock for a moment more, and nobody can tell it from one that begins.
-    while state.as_deref() == Some("starting") && Instant::now() < deadline {
+    // A keeper that is about to be done has its lock for a moment more, and nobody can tell it from one that begins. Nor does
+    // it know at once that its supervisor was killed: what is said to run answers, or has ended a moment later.
+    let is_settled = |state: Option<&str>| match state {
+        Some("starting") => false,
+        Some("running") => place.try_say(&["exec", "box", "--", "true"]).code == 0,
+        _ => true,
+    };
+    while !is_settled(state.as_deref()) && Instant::now() < deadline {
         state = place.state_of("box");
     }
     if struck.command == "create" && struck.code != 0 && struck.point != Point::EngineClaimed {
