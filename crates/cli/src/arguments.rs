@@ -115,6 +115,7 @@ pub(crate) enum Subcommand {
 Examples:
   agentbox run -- bash
   agentbox run --workspace . -- make test
+  agentbox run --workspace .:direct -- make format
   agentbox run --mount ~/data:/data --env API_URL -- ./analyse /data
   agentbox run --memory 512M --cpus 0.5 --timeout 5m -- python3 untrusted.py
   agentbox run --preset pypi -- pip install --target . requests
@@ -172,9 +173,9 @@ pub(crate) struct SandboxOptions {
     /// What to do where a wall cannot be had: refuse, or start and report it
     #[arg(long, value_enum, default_value_t = Isolation::BestEffort)]
     pub(crate) isolation: Isolation,
-    /// The tree to work on: a directory of yours, which is not changed until you have read what was done and take it, or
-    /// `empty`, a private one
-    #[arg(long, short, default_value = "empty", value_name = "DIR")]
+    /// The tree to work on: a directory of yours, which is not changed until you have read what was done and take it, with
+    /// `:direct` the directory itself, which is changed at once, or `empty`, a private one
+    #[arg(long, short, default_value = "empty", value_name = "DIR[:direct]")]
     pub(crate) workspace: Workspace,
     /// A directory or file of yours inside, read-only unless `:rw` is added
     #[arg(long, value_name = "SRC:DST[:rw]")]

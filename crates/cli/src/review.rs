@@ -1,5 +1,7 @@
-//! `diff`, `apply` and `discard`: what waits in a workspace under review.
+//! `diff`, `apply` and `discard`: what waits in a workspace under review, and what was done in one that was worked on
+//! directly.
 
+mod aftermath;
 mod choose;
 mod json;
 mod pager;
@@ -11,10 +13,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Component, Path};
 use std::process::ExitCode;
 
-use engine::{Applied, Destination, Engine};
+use engine::{Applied, Destination, Engine, EngineError};
 use policy::SandboxId;
 use serde_json::json;
-use workspace::{Both, Commits, Order, Risky, Selection, exact_name, inert_name};
+use workspace::{Both, Commits, Order, ReviewError, Risky, Selection, exact_name, inert_name};
 
 use crate::arguments::{Apply, Diff, Discard};
 use crate::failure::Failure;
@@ -22,6 +24,8 @@ use crate::output::{id_text, print};
 use crate::record::Form;
 use crate::sandboxes::each;
 use crate::stay::in_runtime;
+
+pub(crate) use aftermath::{conclude, tell_of_the_end};
 
 /// Where a merge has left something to do.
 const UNRESOLVED: u8 = 1;
@@ -59,12 +63,18 @@ pub(crate) fn apply(apply: &Apply) -> Result<ExitCode, Failure> {
         commits: if apply.squash { Commits::Squashed } else { Commits::Kept },
     };
     let has_repository = engine.has_repository(&id)?;
-    let destination = if apply.worktree || (!has_repository && apply.branch.is_none()) {
+    let is_direct = engine.is_direct(&id);
+    if is_direct && (apply.worktree || apply.patch) {
+        return Err(EngineError::from(ReviewError::Direct).into());
+    }
+    let destination = if is_direct {
+        Destination::Branch(apply.branch.clone())
+    } else if apply.worktree || (!has_repository && apply.branch.is_none()) {
         Destination::Worktree(if apply.three_way { Both::Merged } else { Both::Refused })
     } else {
         Destination::Branch(apply.branch.clone())
     };
-    if !has_repository && !apply.worktree && apply.branch.is_none() {
+    if !has_repository && !is_direct && !apply.worktree && apply.branch.is_none() {
         let _ = writeln!(io::stderr(), "there is no repository: the changes go into the directory itself");
     }
     if apply.patch {

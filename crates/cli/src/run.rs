@@ -18,6 +18,7 @@ use crate::outcome::{SIGHUP, exit_code, expired, left, not_started, output_broke
 use crate::output::print_report;
 use crate::ports::say_chosen;
 use crate::record;
+use crate::review;
 use crate::settings::{self, Reporting, Settings};
 use crate::signals::Signals;
 use crate::stay;
@@ -40,8 +41,8 @@ pub(crate) fn run(run: Run, keeper: WaitingKeeper) -> Result<ExitCode, Failure> 
     let stay = if command.terminal.is_some() { Stay::WithCommand } else { Stay::WithFirstClient };
     let started = match &spec.workspace {
         Workspace::Empty => engine.start(keeper, spec.clone(), stay).map(|starting| (starting, None)),
-        // What is written over a tree of the owner's outlives the command.
-        Workspace::Review(_) => {
+        // What is written over a tree of the owner's, and commits, outlive the command.
+        Workspace::Review(_) | Workspace::Direct(_) => {
             engine.create(keeper, spec.clone(), stay).map(|(starting, unclaimed)| (starting, Some(unclaimed)))
         }
     };
@@ -57,9 +58,16 @@ pub(crate) fn run(run: Run, keeper: WaitingKeeper) -> Result<ExitCode, Failure> 
     if report == Reporting::Always && !engine.is_running(&spec.id) {
         record::tell(&engine, &spec.id);
     }
-    let has_ended = !engine.is_running(&spec.id) && engine.spec(&spec.id).is_ok();
-    if spec.workspace != Workspace::Empty && has_ended && engine.settle(&spec.id)? {
-        workspace::say_that_changes_wait(&spec.id);
+    if !engine.is_running(&spec.id) && engine.spec(&spec.id).is_ok() {
+        match spec.workspace {
+            Workspace::Empty => {}
+            Workspace::Review(_) => {
+                if engine.settle(&spec.id)? {
+                    workspace::say_that_changes_wait(&spec.id);
+                }
+            }
+            Workspace::Direct(_) => review::conclude(&engine, &spec.id)?,
+        }
     }
     code
 }

@@ -13,6 +13,7 @@ use crate::failure::{Failure, escape};
 use crate::network;
 use crate::output::{ago, print};
 use crate::record::{self, Form};
+use crate::review;
 use crate::stay::in_runtime;
 
 pub(crate) fn ls(ls: &Ls) -> Result<ExitCode, Failure> {
@@ -147,7 +148,11 @@ pub(crate) fn inspect(inspect: &Inspect) -> Result<ExitCode, Failure> {
 pub(crate) fn stop(stop: &Stop) -> Result<ExitCode, Failure> {
     let engine = Engine::open()?;
     let grace = Duration::from_secs(stop.time.into());
-    end_each(&engine, &stop.sandboxes, Form::of(stop.json), |id| end(&engine, id, grace))
+    end_each(&engine, &stop.sandboxes, Form::of(stop.json), |id| {
+        end(&engine, id, grace)?;
+        review::tell_of_the_end(&engine, id);
+        Ok(())
+    })
 }
 
 pub(crate) fn rm(rm: &Rm) -> Result<ExitCode, Failure> {
@@ -161,6 +166,8 @@ pub(crate) fn rm(rm: &Rm) -> Result<ExitCode, Failure> {
             if end(&engine, id, Duration::ZERO).is_err() {
                 engine.kill(id)?;
             }
+            // Nobody can tell any more when it is gone.
+            review::tell_of_the_end(&engine, id);
         }
         Ok(engine.remove(id)?)
     })

@@ -9,7 +9,7 @@ use crate::failure::escape;
 
 /// Says where the tree is not: tools that have noted down its own path would miss it.
 pub(crate) fn say_where(workspace: &Workspace) {
-    let Workspace::Review(given) = workspace else { return };
+    let Some(given) = workspace.directory() else { return };
     let Ok(path) = fs::canonicalize(given) else { return };
     if !jail::shows_at_its_own_path(&path) {
         let path = escape(&path.display().to_string());

@@ -1,8 +1,10 @@
 //! What waits in a reviewed workspace of a sandbox, and what the owner does with it. While changes are taken, everything
 //! inside stands still.
 
-use policy::{SandboxId, SandboxName};
-use workspace::{Both, Branched, Brought, Change, Files, Order, Review, ReviewError};
+use policy::{SandboxId, SandboxName, Workspace};
+use workspace::{
+    Both, Branched, Brought, Change, Commits, Files, Mode, Order, Review, ReviewError, Selection,
+};
 
 use crate::error::EngineError;
 use crate::start::Engine;
@@ -38,12 +40,19 @@ impl Engine {
         self.changes(id).is_ok()
     }
 
+    /// Whether it works on the owner's directory itself.
+    #[must_use]
+    pub fn is_direct(&self, id: &SandboxId) -> bool {
+        self.changes(id).is_ok_and(|files| workspace::mode(&files).is_ok_and(|mode| mode == Mode::Direct))
+    }
+
     /// Whether something seems to wait for the owner: cheaply, so that what git ignores counts, too. What has been
     /// applied does not wait, as long as nothing can have been written since.
     #[must_use]
     pub fn seems_to_wait(&self, id: &SandboxId) -> bool {
         let Ok(files) = self.changes(id) else { return false };
-        let is_taken = workspace::was_applied(&files) && !self.is_running(id);
+        let is_reviewed = !self.is_direct(id);
+        let is_taken = is_reviewed && workspace::was_applied(&files) && !self.is_running(id);
         !is_taken && workspace::has_changes(&files).unwrap_or(true)
     }
 
@@ -105,12 +114,18 @@ impl Engine {
     ) -> Result<Applied, EngineError> {
         match destination {
             Destination::Branch(branch) => {
-                if order.commits == workspace::Commits::Kept {
+                let is_direct = workspace::mode(files)? == Mode::Direct;
+                let is_whole = matches!(order.selection, Selection::All) && order.commits == Commits::Kept;
+                if is_direct && !is_whole {
+                    return Err(ReviewError::Direct.into());
+                }
+                if order.commits == Commits::Kept {
                     self.fetch_commits(id, files)?;
                 }
                 let usual = || format!("agentbox/{}", name.map_or_else(|| id.as_str(), SandboxName::as_str));
                 let branch = branch.clone().unwrap_or_else(usual);
-                Ok(Applied::Branch(workspace::apply_to_branch(files, order, &branch)?))
+                let apply = if is_direct { workspace::apply_commits } else { workspace::apply_to_branch };
+                Ok(Applied::Branch(apply(files, order, &branch)?))
             }
             Destination::Worktree(both) => {
                 Ok(Applied::Worktree(workspace::apply_to_worktree(files, order, *both)?))
@@ -142,8 +157,10 @@ impl Engine {
         let mut spec = kept.filed()?.spec;
         match self.look_at_workspace(&mut spec) {
             Ok(owner) => {
-                self.prepare(&kept, id, owner.as_ref())?;
-                self.record_base_beside(&kept);
+                self.prepare(&kept, &spec, owner.as_ref())?;
+                if let Workspace::Review(_) = spec.workspace {
+                    self.record_base_beside(&kept);
+                }
             }
             // A directory that is gone or is none any more keeps nobody from throwing away what was made of it.
             Err(EngineError::Workspace(_)) => {}

@@ -3,6 +3,7 @@
 //!
 //! It stands on the owner's side. It holds no sandbox itself: a keeper does, and goes on without it.
 
+mod aftermath;
 mod ask;
 mod changes;
 mod command;
@@ -31,6 +32,7 @@ mod spawn;
 mod start;
 mod usage;
 
+pub use aftermath::Aftermath;
 pub use archive::{Remark, Why};
 pub use ask::Asked;
 pub use changes::{Applied, Destination};

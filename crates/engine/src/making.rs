@@ -3,7 +3,7 @@
 
 use failpoint::Point;
 use handover::{Filed, Stay};
-use policy::{SandboxId, SandboxSpec};
+use policy::{SandboxId, SandboxSpec, Workspace};
 
 use crate::error::EngineError;
 use crate::kept::{self, Kept, Unclaimed};
@@ -24,17 +24,18 @@ impl Engine {
         // First of all: a port that is taken, or a directory that is no workspace, is known before anything is made.
         let listeners = ports::listen_for(&spec.ports)?;
         let owner = self.look_at_workspace(&mut spec)?;
+        let is_reviewed = matches!(spec.workspace, Workspace::Review(_));
         self.directories.make_state()?;
         let (id, kept) = (spec.id.clone(), self.kept(&spec.id));
         let unclaimed = self.enlist(&kept, &spec)?;
-        let started = self.prepare(&kept, &id, owner.as_ref()).and_then(|outliving| {
+        let started = self.prepare(&kept, &spec, owner.as_ref()).and_then(|outliving| {
             failpoint::pass(Point::EngineWorkspacePrepared);
             let runtime = self.take(&id)?;
             self.order(keeper, runtime, listeners, (spec, stay), Some(outliving))
         });
         match started {
             Ok(starting) => {
-                if owner.is_some() {
+                if is_reviewed {
                     self.record_base_beside(&kept);
                 }
                 Ok((starting, unclaimed))

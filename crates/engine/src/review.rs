@@ -1,11 +1,12 @@
-//! Sandboxes that work on a directory of the owner's under review: the directory is looked at, made ready and handed to
-//! the keeper, and the base is recorded beside the start by a process of its own.
+//! Sandboxes that work on a directory of the owner's: the directory is looked at, made ready and handed to the keeper. Under
+//! review the base is recorded beside the start by a process of its own, and before it where the directory itself is
+//! worked on.
 
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{ExitCode, Stdio};
 
-use handover::LayeredOrder;
+use handover::{TreeOrder, Way};
 use policy::{SandboxId, SandboxSpec, Workspace};
 use workspace::{Files, Owner, Prepared, SecretList};
 
@@ -21,9 +22,9 @@ pub const RECORD_BASE: &str = "record-base";
 impl Engine {
     /// Looks at the owner's directory, where there is one, and writes down where it really is.
     pub(crate) fn look_at_workspace(&self, spec: &mut SandboxSpec) -> Result<Option<Owner>, EngineError> {
-        let Workspace::Review(given) = &spec.workspace else { return Ok(None) };
+        let Some(given) = spec.workspace.directory() else { return Ok(None) };
         let owner = Owner::look_at(given, &self.directories.own())?;
-        spec.workspace = Workspace::Review(owner.path().to_owned());
+        spec.workspace = spec.workspace.at(owner.path());
         Ok(Some(owner))
     }
 
@@ -31,28 +32,43 @@ impl Engine {
     pub(crate) fn prepare(
         &self,
         kept: &Kept,
-        id: &SandboxId,
+        spec: &SandboxSpec,
         owner: Option<&Owner>,
     ) -> Result<Outliving, EngineError> {
         let directory = kept.directory().to_owned();
-        let Some(owner) = owner else { return Ok(Outliving { directory, layered: None }) };
-        let configuration = Configuration::read()?;
-        let set =
-            |setting: Option<crate::Setting<Vec<String>>>| setting.map(|it| it.value).unwrap_or_default();
-        let hidden = SecretList::new(&set(configuration.workspace_hide), &set(configuration.workspace_show));
-        let prepared = workspace::prepare(&Files::of(&directory), id, owner, &hidden)?;
-        Ok(Outliving { directory, layered: Some(layered(owner.path(), prepared)) })
+        let Some(owner) = owner else { return Ok(Outliving { directory, tree: None }) };
+        let (files, hidden) = (Files::of(&directory), hidden()?);
+        let tree = if let Workspace::Direct(_) = spec.workspace {
+            let prepared = workspace::prepare_direct(&files, &spec.id, owner, &hidden)?;
+            // Not beside the start: nobody could tell afterwards what it was.
+            workspace::record_base(&files)?;
+            direct(owner.path(), prepared)
+        } else {
+            layered(owner.path(), workspace::prepare(&files, &spec.id, owner, &hidden)?)
+        };
+        Ok(Outliving { directory, tree: Some(tree) })
     }
 
-    /// What was made ready when the sandbox was made.
+    /// What was made ready when the sandbox was made. A tree that is itself inside is looked at anew: what is there by
+    /// now has to be covered.
     pub(crate) fn prepared(&self, kept: &Kept, spec: &SandboxSpec) -> Result<Outliving, EngineError> {
         let directory = kept.directory().to_owned();
-        let Workspace::Review(owner) = &spec.workspace else {
-            return Ok(Outliving { directory, layered: None });
+        let files = Files::of(&directory);
+        let tree = match &spec.workspace {
+            Workspace::Empty => None,
+            Workspace::Review(owner) => {
+                let prepared = workspace::prepared(&files)
+                    .map_err(|source| EngineError::Damaged { id: spec.id.to_string(), source })?;
+                Some(layered(owner, prepared))
+            }
+            Workspace::Direct(owner) => {
+                let owner = Owner::look_at(owner, &self.directories.own())?;
+                let prepared = workspace::prepare_direct(&files, &spec.id, &owner, &hidden()?)?;
+                workspace::record_base(&files)?;
+                Some(direct(owner.path(), prepared))
+            }
         };
-        let prepared = workspace::prepared(&Files::of(&directory))
-            .map_err(|source| EngineError::Damaged { id: spec.id.to_string(), source })?;
-        Ok(Outliving { directory, layered: Some(layered(owner, prepared)) })
+        Ok(Outliving { directory, tree })
     }
 
     /// Has the base recorded by a process that outlives this one. Where it cannot be started, whoever needs the base
@@ -102,10 +118,23 @@ fn record(files: &Files) -> ExitCode {
     }
 }
 
-fn layered(owner: &Path, prepared: Prepared) -> LayeredOrder {
-    LayeredOrder {
-        owner: owner.to_owned(),
-        stores: prepared.stores,
-        covered: prepared.covered.iter().map(|path| path.to_string_lossy().into_owned()).collect(),
-    }
+/// What the owner wants hidden.
+fn hidden() -> Result<SecretList, EngineError> {
+    let configuration = Configuration::read()?;
+    let set = |setting: Option<crate::Setting<Vec<String>>>| setting.map(|it| it.value).unwrap_or_default();
+    Ok(SecretList::new(&set(configuration.workspace_hide), &set(configuration.workspace_show)))
+}
+
+fn layered(owner: &Path, prepared: Prepared) -> TreeOrder {
+    let Prepared { stores, covered, .. } = prepared;
+    TreeOrder { owner: owner.to_owned(), stores, covered: shown(&covered), way: Way::Layered }
+}
+
+fn direct(owner: &Path, prepared: Prepared) -> TreeOrder {
+    let Prepared { stores, covered, covers } = prepared;
+    TreeOrder { owner: owner.to_owned(), stores, covered: shown(&covered), way: Way::Direct(covers) }
+}
+
+fn shown(paths: &[PathBuf]) -> Vec<String> {
+    paths.iter().map(|path| path.to_string_lossy().into_owned()).collect()
 }

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use failpoint::Point;
-use handover::{KeeperOrder, LayeredOrder, Stay};
+use handover::{KeeperOrder, Stay, TreeOrder};
 use policy::{SandboxId, SandboxSpec};
 
 use crate::directories::Directories;
@@ -39,8 +39,8 @@ pub struct Starting {
 pub(crate) struct Outliving {
     /// Its directory in the state.
     pub(crate) directory: PathBuf,
-    /// The owner's tree that its workspace is laid over, where it is.
-    pub(crate) layered: Option<LayeredOrder>,
+    /// The owner's tree that is its workspace, where it is one.
+    pub(crate) tree: Option<TreeOrder>,
 }
 
 impl Engine {
@@ -107,7 +107,7 @@ impl Engine {
         (spec, stay): (SandboxSpec, Stay),
         outliving: Option<Outliving>,
     ) -> Result<Starting, EngineError> {
-        let (kept, layered) = outliving.map_or((None, None), |it| (Some(it.directory), it.layered));
+        let (kept, tree) = outliving.map_or((None, None), |it| (Some(it.directory), it.tree));
         let ports = ports::addresses(&listeners)?;
         let (client, supervisor) = UnixStream::pair().map_err(EngineError::Keeper)?;
         let order = KeeperOrder {
@@ -120,7 +120,7 @@ impl Engine {
             stay,
             kept,
             audit: self.directories.audit(),
-            layered,
+            tree,
         };
         let charge = Charge { order, lock, supervisor, listeners };
         // What is left of a failure has no lock any more and goes with the next command.

@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use policy::network::NetworkPolicy;
-use policy::{Life, Report, SandboxSpec};
+use policy::{Cover, Life, Report, SandboxSpec};
 use serde::{Deserialize, Serialize};
 
 use crate::Reason;
@@ -34,19 +34,31 @@ pub struct KeeperOrder {
     pub kept: Option<PathBuf>,
     /// The directory of what is on record of sandboxes.
     pub audit: PathBuf,
-    /// What lies under its workspace, where that is a tree of the owner's under review.
-    pub layered: Option<LayeredOrder>,
+    /// What its workspace is, where that is a tree of the owner's.
+    pub tree: Option<TreeOrder>,
 }
 
-/// A tree of the owner's that a layer of the sandbox's own is laid over; the layer is in what is kept of it.
+/// A tree of the owner's to work on.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LayeredOrder {
+pub struct TreeOrder {
     /// The owner's directory.
     pub owner: PathBuf,
     /// The object stores of its repositories.
     pub stores: Vec<PathBuf>,
     /// Sockets and devices of the host's in the tree, which are absent inside; as they are shown to a person.
     pub covered: Vec<String>,
+    /// How it is shown.
+    pub way: Way,
+}
+
+/// How a tree of the owner's is shown. What is the sandbox's own in it is in what is kept of it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Way {
+    /// Under a layer.
+    Layered,
+    /// Itself, with some of it covered.
+    Direct(Vec<Cover>),
 }
 
 impl KeeperOrder {
@@ -208,7 +220,7 @@ mod tests {
             stay: Stay::UntilEnded,
             kept: None,
             audit: path,
-            layered: None,
+            tree: None,
         }
     }
 

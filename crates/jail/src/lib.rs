@@ -41,8 +41,8 @@ pub use network::{HandedOut, MOST_HANDED_OUT};
 pub use plan::{Granted, Plan, Rooted, Site};
 pub use probe::{Finding, Ground, Need, Probe};
 pub use root::{
-    INIT_PATH, KEPT, Layered, OBJECTS, OwnerTools, WRITABLE, shows_at_its_own_path, tool_environment,
-    tool_path,
+    Direct, INIT_PATH, KEPT, Layered, OBJECTS, OwnerTools, Tree, WRITABLE, shows_at_its_own_path,
+    tool_environment, tool_path,
 };
 pub use survey::Survey;
 pub use weaken::Weaken;

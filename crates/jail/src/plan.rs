@@ -5,14 +5,14 @@ use std::ffi::CString;
 use std::path::{Path, PathBuf};
 
 use policy::network::Mode;
-use policy::{Isolation, Nesting, Report, SandboxSpec, State, Wall, WallReport};
+use policy::{Isolation, Nesting, Report, SandboxSpec, State, Wall, WallReport, Workspace};
 
 use crate::cgroup::Cgroup;
 use crate::error::{Gap, JailError};
 use crate::ids::IdMap;
 use crate::launch::Built;
 use crate::network::{self, Fallback, LEAVE_OUT_FULL, LEAVE_OUT_PRIVATE, LEAVE_OUT_UPSTREAM, Wiring};
-use crate::root::{self, INIT_PATH, Layered, Sources, WRITABLE};
+use crate::root::{self, INIT_PATH, Sources, Tree, WRITABLE};
 use crate::step::{Step, host_path};
 use crate::survey::Survey;
 use crate::sys;
@@ -22,6 +22,7 @@ use crate::weaken::Weaken;
 pub(crate) const LANDLOCK_LEAST: u32 = 2;
 /// The hint of walls that the owner has chosen to do without.
 const LEAVE_OUT_NESTED: &str = "leave --nested out";
+const LEAVE_OUT_DIRECT: &str = "leave :direct out, and take what was changed when you have read it";
 /// Files in the private directories, beside their size.
 const FILES_PER_MEBIBYTE: u64 = 256;
 
@@ -37,8 +38,8 @@ pub struct Site<'host> {
     pub own: &'host [&'host Path],
     /// The directory whose `workspace` and `outputs` outlive the sandbox's processes; without it they end with them.
     pub kept: Option<&'host Path>,
-    /// The owner's tree under review, where that is the workspace.
-    pub layered: Option<Layered<'host>>,
+    /// A tree of the owner's, where that is the workspace.
+    pub tree: Option<Tree<'host>>,
 }
 
 /// The walls of one sandbox, but for its root.
@@ -79,7 +80,7 @@ impl Plan {
         let Granted { survey, ids, cgroup, mut report } = granted;
         let (spec, ids) = (&*weaken.spec(spec), weaken.ids(ids));
         ids.check_user(spec.user)?;
-        if site.layered.is_some() {
+        if matches!(site.tree, Some(Tree::Layered(_))) {
             ids.check_overlays()?;
         }
         report_walls(&mut report, spec, site.kept.is_some(), survey);
@@ -106,8 +107,8 @@ impl Plan {
     /// Plans the root file system, which takes longer than all else: the builder makes its namespaces meanwhile.
     pub fn root(&self, spec: &SandboxSpec, site: &Site<'_>) -> Result<Rooted, JailError> {
         let spec = &*self.weaken.spec(spec);
-        let Site { init, home, own, kept, layered, .. } = *site;
-        let sources = Sources { init, home, own, kept, layered };
+        let Site { init, home, own, kept, tree, .. } = *site;
+        let sources = Sources { init, home, own, kept, tree };
         let planned = root::plan(spec, &self.ids, &sources)?;
         let mut steps = planned.steps;
         self.weaken.root(&mut steps)?;
@@ -218,7 +219,13 @@ fn resource_limits(spec: &SandboxSpec, report: &Report) -> Vec<(u32, u64)> {
 fn report_walls(report: &mut Report, spec: &SandboxSpec, is_kept: bool, survey: &Survey) {
     let landlock = survey.landlock;
     for wall in Wall::ALL.iter().filter(|wall| wall.is_never_optional()) {
-        report.given(*wall, wall.meaning());
+        match (wall, &spec.workspace) {
+            (Wall::MountNamespace, Workspace::Direct(directory)) => {
+                let detail = format!("{}, and '{}' is written directly", wall.meaning(), directory.display());
+                report.weaker(*wall, detail, LEAVE_OUT_DIRECT);
+            }
+            _ => report.given(*wall, wall.meaning()),
+        }
     }
     match spec.nesting {
         Nesting::Closed => {
@@ -257,7 +264,7 @@ fn report_walls(report: &mut Report, spec: &SandboxSpec, is_kept: bool, survey: 
 /// Strict isolation starts only with everything.
 fn refuse_gaps(isolation: Isolation, report: &Report) -> Result<(), JailError> {
     // What the owner has chosen is no gap of the machine's.
-    let choices = [LEAVE_OUT_NESTED, LEAVE_OUT_FULL, LEAVE_OUT_PRIVATE, LEAVE_OUT_UPSTREAM];
+    let choices = [LEAVE_OUT_NESTED, LEAVE_OUT_DIRECT, LEAVE_OUT_FULL, LEAVE_OUT_PRIVATE, LEAVE_OUT_UPSTREAM];
     let chosen = |line: &&WallReport| line.hint.as_deref().is_some_and(|hint| choices.contains(&hint));
     let gap = report.gaps().into_iter().find(|line| !chosen(line)).cloned();
     match (isolation, gap) {

@@ -10,8 +10,10 @@ use std::time::Duration;
 
 use audit::{Event, StopReason};
 use failpoint::Point;
-use handover::{Filed, KeeperOrder, LAYER, LayeredOrder, Sockets};
-use jail::{Cgroup, Granted, IdMap, Jailed, Layered, Plan, Rooted, Site, Streams, Survey, Weaken};
+use handover::{Filed, KeeperOrder, LAYER, Sockets, TreeOrder, UPPER, Way};
+use jail::{
+    Cgroup, Direct, Granted, IdMap, Jailed, Layered, Plan, Rooted, Site, Streams, Survey, Tree, Weaken,
+};
 use policy::network::Mode;
 use policy::{Report, Timeout, Wall};
 
@@ -77,8 +79,8 @@ pub(crate) struct Sandbox {
     pub(crate) disk: u64,
     /// How long it may live.
     pub(crate) lifetime: Option<Duration>,
-    /// What its workspace is laid over, where it is.
-    pub(crate) layered: Option<LayeredOrder>,
+    /// What its workspace is, where that is a tree of the owner's.
+    pub(crate) tree: Option<TreeOrder>,
 }
 
 impl Sandbox {
@@ -92,17 +94,14 @@ impl Sandbox {
     ) -> Result<Self, KeeperError> {
         let own: Vec<&Path> = order.own.iter().map(AsRef::as_ref).collect();
         let layer = order.kept.as_ref().map(|kept| kept.join(LAYER));
+        let upper = layer.as_deref().unwrap_or(&order.runtime).join(UPPER);
         let site = Site {
             init: &order.init,
             staging: &order.runtime,
             home: order.home.as_deref(),
             own: &own,
             kept: order.kept.as_deref(),
-            layered: order.layered.as_ref().zip(layer.as_deref()).map(|(layered, layer)| Layered {
-                owner: &layered.owner,
-                layer,
-                stores: &layered.stores,
-            }),
+            tree: order.tree.as_ref().zip(layer.as_deref()).map(|(tree, layer)| shown(tree, layer, &upper)),
         };
         let mut plan = match plan(order, &site, survey, weakened()) {
             Ok(plan) => plan,
@@ -160,8 +159,8 @@ impl Sandbox {
                 let kept = order.kept.clone();
                 let lifetime = order.spec.life.lifetime.map(Timeout::duration);
                 let (runtime, disk) = (order.runtime.clone(), order.spec.limits.disk.as_bytes());
-                let layered = order.layered.clone();
-                Ok(Self { plan, root, jailed, supervisor, record, kept, runtime, disk, lifetime, layered })
+                let tree = order.tree.clone();
+                Ok(Self { plan, root, jailed, supervisor, record, kept, runtime, disk, lifetime, tree })
             }
             Err(error) => {
                 // What the builder has to say, if anything, came first.
@@ -172,6 +171,15 @@ impl Sandbox {
                 Err(error)
             }
         }
+    }
+}
+
+/// A tree of the owner's as it is shown inside.
+fn shown<'order>(tree: &'order TreeOrder, layer: &'order Path, upper: &'order Path) -> Tree<'order> {
+    let TreeOrder { owner, stores, way, .. } = tree;
+    match way {
+        Way::Layered => Tree::Layered(Layered { owner, layer, stores }),
+        Way::Direct(covers) => Tree::Direct(Direct { owner, own: upper, stores, covers }),
     }
 }
 

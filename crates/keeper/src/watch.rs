@@ -93,7 +93,7 @@ fn wait_for_walls(sandbox: &mut Sandbox, engine: &UnixStream) -> Result<(), Keep
         failpoint::pass(Point::KeeperRunningFiled);
     }
     let mut covered_sockets = sandbox.root.covered_sockets().to_vec();
-    let absent = sandbox.layered.iter().flat_map(|layered| &layered.covered);
+    let absent = sandbox.tree.iter().flat_map(|tree| &tree.covered);
     covered_sockets.extend(absent.map(PathBuf::from));
     let event = KeeperEvent::Ready { report, covered_sockets, init, supervisor };
     // An engine that is gone does not end the sandbox: its first client decides that.
@@ -132,7 +132,7 @@ fn serve(sandbox: &mut Sandbox, engine: &UnixStream) -> Result<End, KeeperError>
     let disk = sandbox.kept.as_ref().map(|kept| {
         let mut trees = jail::KEPT.map(|(name, _)| kept.join(name)).to_vec();
         // Beside it is only what the kernel works with, in a directory that it closes.
-        trees.extend(sandbox.layered.is_some().then(|| kept.join(LAYER).join(UPPER)));
+        trees.extend(sandbox.tree.is_some().then(|| kept.join(LAYER).join(UPPER)));
         disk::watch(trees, sandbox.disk).map_err(KeeperError::Watch)
     });
     let disk = disk.transpose()?;

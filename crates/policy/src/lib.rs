@@ -33,4 +33,4 @@ pub use size::{Size, SizeError};
 pub use spec::{Backend, Isolation, Nesting, Root, SandboxSpec, Tools};
 pub use timeout::{Timeout, TimeoutError};
 pub use user::{AGENT_GID, AGENT_UID, User, UserError};
-pub use workspace::{Workspace, WorkspaceError};
+pub use workspace::{Cover, CoverWith, Workspace, WorkspaceError};

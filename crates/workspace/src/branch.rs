@@ -32,9 +32,7 @@ pub struct Branched {
 
 /// Takes the changes as a branch. All or nothing.
 pub fn apply_to_branch(files: &Files, order: &Order, branch: &str) -> Result<Branched, ReviewError> {
-    if !is_branch(branch) {
-        return Err(ReviewError::BadBranch(crate::inert::inert_name(branch.as_bytes())));
-    }
+    check_name(branch)?;
     let target = Target::of(files, order)?;
     let store = &target.store;
     let Some(repository) = &store.recorded.repository else {
@@ -49,15 +47,30 @@ pub fn apply_to_branch(files: &Files, order: &Order, branch: &str) -> Result<Bra
     let (tip, count) = commit(&target, order, &committer)?;
     send(store, repository, &owners, &tip)?;
     failpoint::pass(Point::ReviewObjectsStored);
-    let none = "0".repeat(tip.len());
-    let message = format!("agentbox: apply {}", order.id);
-    owners
-        .run(["update-ref", "--create-reflog", "-m", &message, "--no-deref", &name, &tip, &none])
-        .map_err(|error| unusable(&owners, branch, &name, error))?;
+    set(&owners, branch, &tip, &order.id)?;
     if matches!(order.selection, Selection::All) {
         mark_applied(store, &target.snapshot.tree)?;
     }
     Ok(Branched { branch: branch.to_owned(), commit: tip, tree: target.tree, count })
+}
+
+/// Makes the ref, which is there then or not.
+pub(crate) fn set(owners: &Git, branch: &str, tip: &str, id: &str) -> Result<(), ReviewError> {
+    let name = format!("refs/heads/{branch}");
+    let none = "0".repeat(tip.len());
+    let message = format!("agentbox: apply {id}");
+    owners
+        .run(["update-ref", "--create-reflog", "-m", &message, "--no-deref", &name, tip, &none])
+        .map_err(|error| unusable(owners, branch, &name, error))?;
+    Ok(())
+}
+
+/// Refuses what cannot be the name of a branch.
+pub(crate) fn check_name(branch: &str) -> Result<(), ReviewError> {
+    if is_branch(branch) {
+        return Ok(());
+    }
+    Err(ReviewError::BadBranch(crate::inert::inert_name(branch.as_bytes())))
 }
 
 /// Why a ref could not be made.
@@ -108,7 +121,12 @@ fn commit(target: &Target, order: &Order, committer: &Committer) -> Result<(Stri
 }
 
 /// Adds what the owner's repository lacks as one pack.
-fn send(store: &Store, repository: &Repository, owners: &Git, tip: &str) -> Result<(), ReviewError> {
+pub(crate) fn send(
+    store: &Store,
+    repository: &Repository,
+    owners: &Git,
+    tip: &str,
+) -> Result<(), ReviewError> {
     let run = GitError::Run;
     let words = ["pack-objects", "-q", "--revs", "--thin", "--stdout", "--delta-base-offset"];
     let mut packing = store.git()?.command(words);

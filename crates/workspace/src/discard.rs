@@ -14,7 +14,7 @@ use crate::journal;
 use crate::layer::{Directory, Kind};
 use crate::limits::Limits;
 use crate::pin;
-use crate::record::Files;
+use crate::record::{Files, Mode};
 use crate::snapshot::Snapshot;
 use crate::store::{Store, read_recorded};
 use crate::walk::joined;
@@ -28,7 +28,11 @@ pub fn has_changes(files: &Files) -> Result<bool, ReviewError> {
         Err(Errno::NOENT) => return Ok(false),
         top => top.map_err(failed)?,
     };
-    if commits::tip_inside(files, &read_recorded(files)?).is_some() {
+    let recorded = read_recorded(files)?;
+    if recorded.mode == Mode::Direct {
+        return Ok(commits_wait(files));
+    }
+    if commits::tip_inside(files, &recorded).is_some() {
         return Ok(true);
     }
     let hidden = read_paths(&files.hidden())?;
@@ -65,11 +69,27 @@ pub fn is_waiting(files: &Files) -> Result<bool, ReviewError> {
         return Ok(false);
     }
     let store = Store::open(files)?;
+    if store.recorded.mode == Mode::Direct {
+        return Ok(true);
+    }
     journal::recover(&store)?;
     let base = Base::of(&store)?;
     let snapshot = Snapshot::take(&store, &base, &commits::also_known(&store, &base)?)?;
     let applied = fs::read_to_string(store.own("applied")).unwrap_or_default();
     Ok(snapshot.tree != base.tree && snapshot.tree != applied.trim())
+}
+
+/// Whether commits from inside wait that are not a branch yet. All else is never waited for where the tree itself was
+/// worked on.
+fn commits_wait(files: &Files) -> bool {
+    let Ok(recorded) = read_recorded(files) else { return false };
+    let applied = fs::read_to_string(files.review().join("applied")).unwrap_or_default();
+    commits::tip_inside(files, &recorded).is_some_and(|tip| tip != applied.trim())
+}
+
+/// How the workspace is worked on.
+pub fn mode(files: &Files) -> Result<Mode, ReviewError> {
+    Ok(read_recorded(files)?.mode)
 }
 
 /// Whether all that there was has been taken at least once.

@@ -47,6 +47,12 @@ pub enum ReviewError {
     /// Nothing was changed.
     #[error("there is nothing to apply")]
     Nothing,
+    /// There are no commits, and all else is where it belongs already.
+    #[error("there are no commits to take, and all else is in your directory already")]
+    NoCommits,
+    /// Only commits are taken from a tree that was worked on directly.
+    #[error("what was changed is in your directory already: only commits can be taken, as a branch")]
+    Direct,
     /// A path at which nothing was changed.
     #[error("nothing was changed at '{0}'")]
     NoSuchPath(String),
@@ -93,7 +99,10 @@ impl ReviewError {
             Self::OwnerGone(_) => "put it back where it was; `agentbox discard` throws the changes away",
             Self::TooMuch { .. } => "remove what was generated inside, or name it in .gitignore",
             Self::Changed { .. } => "look at them with `agentbox diff`, then apply again",
-            Self::Nothing => "`agentbox diff` shows what there is",
+            Self::Nothing | Self::NoCommits => "`agentbox diff` shows what there is",
+            Self::Direct => {
+                "leave out paths, --worktree, --patch and --squash; `git diff` shows what is not committed"
+            }
             Self::NoSuchPath(_) => "`agentbox diff --name-only` lists what was changed",
             Self::BranchExists(_) => "choose another with --branch NAME, or delete that one with git",
             Self::BadBranch(_) => "choose another with --branch NAME",

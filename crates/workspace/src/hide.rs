@@ -18,8 +18,16 @@ const LONGEST_QUESTION: usize = 64 << 10;
 pub(crate) struct Tracker {
     /// Where it begins, relative to the tree.
     pub(crate) below: PathBuf,
-    /// Its objects, on the host.
-    pub(crate) objects: Vec<PathBuf>,
+    /// Somewhere to ask: a repository of ours with a copy of the owner's index, which nobody inside can have written.
+    pub(crate) git: Git,
+}
+
+/// git in the `.git` of a layer that nobody is inside of yet.
+pub(crate) fn git_of(upper: &Upper<'_>, below: &Path, objects: &[PathBuf]) -> Result<Git, GitError> {
+    let work_tree = upper.place(below);
+    let directory = work_tree.join(".git");
+    let git = Git::new(&directory)?.on(&work_tree).with_index(&directory.join("index"));
+    Ok(git.with_objects(objects))
 }
 
 /// Hides all of it: the paths.
@@ -29,7 +37,19 @@ pub(crate) fn hide(
     found: &Found,
     trackers: &[Tracker],
 ) -> Result<Vec<PathBuf>, Refusal> {
-    let tracked = tracked(upper, found, trackers)?;
+    let all = list(found, trackers)?;
+    for path in &all {
+        // What has gone meanwhile is hidden well enough.
+        if fs::symlink_metadata(owner.path().join(path)).is_ok() {
+            upper.hide(path)?;
+        }
+    }
+    Ok(all)
+}
+
+/// What is to be hidden; nothing of it lies below something else of it.
+pub(crate) fn list(found: &Found, trackers: &[Tracker]) -> Result<Vec<PathBuf>, Refusal> {
+    let tracked = tracked(found, trackers)?;
     let mut hidden = BTreeSet::new();
     for directory in found.secret_directories.iter().map(|path| path_of(path)) {
         let holds_tracked =
@@ -41,14 +61,7 @@ pub(crate) fn hide(
     let files = found.secrets.iter().map(|path| path_of(path)).filter(|path| !tracked.contains(*path));
     let others = found.special.iter().chain(&found.closed).map(|path| path_of(path));
     hidden.extend(files.chain(others).map(Path::to_owned));
-    let all: Vec<PathBuf> = hidden.iter().filter(|path| !is_below(path, &hidden)).cloned().collect();
-    for path in &all {
-        // What has gone meanwhile is hidden well enough.
-        if fs::symlink_metadata(owner.path().join(path)).is_ok() {
-            upper.hide(path)?;
-        }
-    }
-    Ok(all)
+    Ok(hidden.iter().filter(|path| !is_below(path, &hidden)).cloned().collect())
 }
 
 fn is_below(path: &Path, hidden: &BTreeSet<PathBuf>) -> bool {
@@ -56,7 +69,7 @@ fn is_below(path: &Path, hidden: &BTreeSet<PathBuf>) -> bool {
 }
 
 /// Which of what may hold a secret is tracked, by the innermost repository that it lies in.
-fn tracked(upper: &Upper<'_>, found: &Found, trackers: &[Tracker]) -> Result<BTreeSet<PathBuf>, Refusal> {
+fn tracked(found: &Found, trackers: &[Tracker]) -> Result<BTreeSet<PathBuf>, Refusal> {
     let mut tracked = BTreeSet::new();
     let candidates: Vec<&Path> =
         found.secrets.iter().chain(&found.secret_directories).map(|path| path_of(path)).collect();
@@ -75,21 +88,12 @@ fn tracked(upper: &Upper<'_>, found: &Found, trackers: &[Tracker]) -> Result<BTr
                 size < LONGEST_QUESTION
             });
             let (now, later) = rest.split_at(fitting.count().max(1));
-            let listed = ask(upper, tracker, now)?;
+            let words = ["ls-files", "-z", "--cached", "--"].iter().map(Path::new);
+            let listed = tracker.git.run(words.chain(now.iter().copied()))?;
             let paths = listed.split(|byte| *byte == 0).filter(|path| !path.is_empty());
             tracked.extend(paths.map(|path| tracker.below.join(path_of(path))));
             rest = later;
         }
     }
     Ok(tracked)
-}
-
-/// git in the repository that we have just made, with a copy of the owner's index: it is nobody else's yet.
-fn ask(upper: &Upper<'_>, tracker: &Tracker, paths: &[&Path]) -> Result<Vec<u8>, GitError> {
-    let work_tree = upper.place(&tracker.below);
-    let directory = work_tree.join(".git");
-    let git = Git::new(&directory)?.on(&work_tree).with_index(&directory.join("index"));
-    let git = git.with_objects(&tracker.objects);
-    let words = ["ls-files", "-z", "--cached", "--"].iter().map(Path::new);
-    git.run(words.chain(paths.iter().copied()))
 }

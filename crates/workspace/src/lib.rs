@@ -4,11 +4,13 @@
 //! It stands on the owner's side. Everything in a layer was written by an enemy: it is opened beneath a descriptor,
 //! never followed, bounded, and git is never run in a repository that somebody inside could write.
 
+mod aftermath;
 mod base;
 mod beneath;
 mod branch;
 mod change;
 mod commits;
+mod direct;
 mod discard;
 mod error;
 mod git;
@@ -50,18 +52,20 @@ mod upper;
 mod walk;
 mod worktree;
 
+pub use aftermath::Named;
 pub use base::record_base;
 pub use branch::{Branched, apply_to_branch};
 pub use change::{Change, Hunk, Status};
 pub use commits::{Commit, accept_pack, waiting_tip};
-pub use discard::{discard, has_changes, has_repository, is_waiting, objects, recover, was_applied};
+pub use direct::{apply_commits, prepare_direct};
+pub use discard::{discard, has_changes, has_repository, is_waiting, mode, objects, recover, was_applied};
 pub use error::ReviewError;
 pub use git::{GitError, Said};
 pub use inert::{exact_name, inert, inert_name, is_unseen};
 pub use owner::Owner;
 pub use pin::unpin;
 pub use prepare::{Prepared, prepare, prepared};
-pub use record::{Files, Head, Recorded, Repository};
+pub use record::{Files, Head, Mode, Recorded, Repository};
 pub use refusal::Refusal;
 pub use remark::{Remark, Why};
 pub use review::{Review, Reviewed, review};

@@ -7,7 +7,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::thread;
 
-use policy::SandboxId;
+use policy::{Cover, SandboxId};
 
 use crate::git::Git;
 use crate::guest::{self, Stores};
@@ -15,7 +15,7 @@ use crate::hide::{self, Tracker};
 use crate::layout::{Layout, Trust};
 use crate::owner::Owner;
 use crate::pin;
-use crate::record::{Files, Recorded, Repository};
+use crate::record::{Files, Mode, Recorded, Repository};
 use crate::refs::Refs;
 use crate::refusal::Refusal;
 use crate::secrets::SecretList;
@@ -30,6 +30,8 @@ pub struct Prepared {
     pub stores: Vec<PathBuf>,
     /// Sockets, pipes and devices of the host's that are absent inside.
     pub covered: Vec<PathBuf>,
+    /// What is covered, where the tree itself is inside.
+    pub covers: Vec<Cover>,
 }
 
 /// What is known of the repository when the tree has been walked over; its `.git` inside has been made.
@@ -57,7 +59,7 @@ pub fn prepare(
             Some(layout) => Known::read(layout, owner, &mut upper).map(Some),
             None => Ok(None),
         });
-        let found = survey::survey(owner, hidden);
+        let found = survey::survey(&owner.directory, hidden);
         (known.join().unwrap_or_else(|_| Err(interrupted(owner))), found)
     });
     let (mut known, found) = (known?, found?);
@@ -65,16 +67,13 @@ pub fn prepare(
     // Before the pin: whoever removes the sandbox finds it by this.
     let recorded = Recorded {
         version: Recorded::VERSION,
+        mode: Mode::Review,
         owner: owner.path().to_owned(),
-        repository: owner.repository.as_ref().zip(known.as_ref()).map(
-            |(layout, Known { refs, settings, .. })| Repository {
-                git_dir: layout.git_dir.path().to_owned(),
-                common_dir: layout.common.path().to_owned(),
-                objects: layout.objects.clone(),
-                object_format: settings.object_format(),
-                head: refs.stands_at(),
-            },
-        ),
+        repository: owner
+            .repository
+            .as_ref()
+            .zip(known.as_ref())
+            .map(|(layout, Known { refs, settings, .. })| described(layout, refs, settings)),
     };
     recorded.write(files).map_err(unusable(&files.recorded()))?;
 
@@ -95,14 +94,15 @@ pub fn prepare(
     put(&files.hidden(), &listed(&absent))?;
     put(&files.stores(), &listed(&stores.paths))?;
     let covered = found.special.iter().map(|path| owner.path().join(path_of(path))).collect();
-    Ok(Prepared { stores: stores.paths, covered })
+    Ok(Prepared { stores: stores.paths, covered, covers: Vec::new() })
 }
 
 /// What was prepared when the sandbox was made, for another start.
 pub fn prepared(files: &Files) -> std::io::Result<Prepared> {
     let list = fs::read(files.stores())?;
     let stores = list.split(|byte| *byte == 0).filter(|path| !path.is_empty());
-    Ok(Prepared { stores: stores.map(|path| path_of(path).to_owned()).collect(), covered: Vec::new() })
+    let stores = stores.map(|path| path_of(path).to_owned()).collect();
+    Ok(Prepared { stores, ..Prepared::default() })
 }
 
 impl Known {
@@ -121,6 +121,17 @@ impl Known {
     }
 }
 
+/// A repository as it is written down.
+pub(crate) fn described(layout: &Layout, refs: &Refs, settings: &Settings) -> Repository {
+    Repository {
+        git_dir: layout.git_dir.path().to_owned(),
+        common_dir: layout.common.path().to_owned(),
+        objects: layout.objects.clone(),
+        object_format: settings.object_format(),
+        head: refs.stands_at(),
+    }
+}
+
 fn interrupted(owner: &Owner) -> Refusal {
     let source = std::io::Error::other("a thread of ours was lost");
     Refusal::Unusable { path: owner.path().to_owned(), source }
@@ -135,10 +146,11 @@ fn leave_out(
 ) -> Result<(Vec<PathBuf>, Stores), Refusal> {
     let mut stores = known.map(|known| std::mem::take(&mut known.stores)).unwrap_or_default();
     let top = owner.repository.as_ref();
-    let mut trackers: Vec<Tracker> = top
-        .map(|layout| Tracker { below: PathBuf::new(), objects: layout.objects.clone() })
-        .into_iter()
-        .collect();
+    let mut trackers = Vec::new();
+    if let Some(layout) = top {
+        let below = PathBuf::new();
+        trackers.push(Tracker { git: hide::git_of(upper, &below, &layout.objects)?, below });
+    }
     let mut absent = add_found(upper, owner, found, (&mut stores, &mut trackers))?;
     absent.extend(hide::hide(upper, owner, found, &trackers)?);
     Ok((absent, stores))
@@ -170,7 +182,8 @@ fn add_found(
             Some((layout, refs, settings)) => {
                 let repository = guest::Repository { layout, refs: &refs, settings: &settings };
                 guest::make(upper, below, &repository, stores)?;
-                trackers.push(Tracker { below: below.to_owned(), objects: layout.objects.clone() });
+                let git = hide::git_of(upper, below, &layout.objects)?;
+                trackers.push(Tracker { below: below.to_owned(), git });
             }
             None => {
                 let path = below.join(".git");
@@ -183,10 +196,10 @@ fn add_found(
 }
 
 /// Paths, each ended by a NUL.
-fn listed(paths: &[PathBuf]) -> Vec<u8> {
+pub(crate) fn listed(paths: &[PathBuf]) -> Vec<u8> {
     paths.iter().flat_map(|path| path.as_os_str().as_bytes().iter().copied().chain([0])).collect()
 }
 
-fn put(path: &Path, contents: &[u8]) -> Result<(), Refusal> {
+pub(crate) fn put(path: &Path, contents: &[u8]) -> Result<(), Refusal> {
     fs::write(path, contents).map_err(unusable(path))
 }

@@ -2,12 +2,15 @@
 //!
 //! ```text
 //! sandboxes/<id>/
-//!   layer/upper  layer/work     the overlay: what was written inside; an enemy's
+//!   layer/upper  layer/work     the overlay: what was written inside; an enemy's. Where the tree itself is inside, only the
+//!                               repositories of ours that are bound over the owner's
 //!   review/                     ours alone
 //!     workspace.json            `Recorded`: whose tree it is, and what it was at the start
 //!     stores                    object stores of the owner's that are bound inside, each at its number
 //!     hidden                    paths that are absent inside, each ended by a NUL; they are never a change
 //!     git/                      our own repository: the base's objects and index, quarantined objects
+//!     covers                    paths that were covered at the first start, where the tree itself is inside
+//!     asked/                    repositories of ours with copies of the owner's indexes, for questions about those
 //!     base                      the id of the base's tree, written last: without it the base is not recorded
 //! ```
 
@@ -60,6 +63,18 @@ impl Files {
         self.review().join("hidden")
     }
 
+    /// What was covered at the first start.
+    #[must_use]
+    pub fn covers(&self) -> PathBuf {
+        self.review().join("covers")
+    }
+
+    /// Repositories of ours to ask.
+    #[must_use]
+    pub fn asked(&self) -> PathBuf {
+        self.review().join("asked")
+    }
+
     /// The object stores that are bound inside.
     #[must_use]
     pub fn stores(&self) -> PathBuf {
@@ -79,12 +94,37 @@ impl Files {
     }
 }
 
+/// How a tree of the owner's is worked on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Mode {
+    /// Under a layer: what was changed waits.
+    #[default]
+    Review,
+    /// Itself: what was changed is changed.
+    Direct,
+}
+
+impl Mode {
+    /// A stable word for programs.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Review => "review",
+            Self::Direct => "direct",
+        }
+    }
+}
+
 /// A workspace as it was at the start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Recorded {
     /// The version of this file.
     pub version: u32,
+    /// How it is worked on.
+    #[serde(default)]
+    pub mode: Mode,
     /// The owner's directory.
     pub owner: PathBuf,
     /// Its repository, where it is the top of one.

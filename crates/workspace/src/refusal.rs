@@ -68,6 +68,24 @@ pub enum Refusal {
         /// What the kernel said.
         source: io::Error,
     },
+    /// Something that cannot be covered where the tree itself is inside.
+    #[error("'{}' cannot be worked on directly: '{}' {what}", path.display(), below.display())]
+    Uncoverable {
+        /// What was given.
+        path: PathBuf,
+        /// What in it.
+        below: PathBuf,
+        /// What is the matter with it.
+        what: &'static str,
+    },
+    /// More to cover than a start should take.
+    #[error("'{}' cannot be worked on directly: more than {most} files in it would have to be covered", path.display())]
+    TooMuchToCover {
+        /// What was given.
+        path: PathBuf,
+        /// How many would be.
+        most: usize,
+    },
     /// More files than are looked through.
     #[error("'{}' holds more than {most} files, or directories too deep to be looked through", path.display())]
     TooLarge {
@@ -119,6 +137,9 @@ impl Refusal {
             }
             Self::Format { .. } => "clone it in git's usual form (`--ref-format=files`) and give that".to_owned(),
             Self::Repository { .. } => "`git fsck` tells what is the matter with it".to_owned(),
+            Self::Uncoverable { .. } | Self::TooMuchToCover { .. } => {
+                "leave :direct out: under review nothing has to be covered".to_owned()
+            }
             Self::TooLarge { .. } => "give a smaller directory".to_owned(),
             Self::Layer { .. } => {
                 "check that the state directory has room and carries extended attributes, or set AGENTBOX_HOME to a \

@@ -3,6 +3,7 @@
 
 use std::fs;
 
+use crate::aftermath::{self, Named};
 use crate::base::Base;
 use crate::change::{self, Change, Renames};
 use crate::commits::{self, Commit};
@@ -10,7 +11,7 @@ use crate::error::ReviewError;
 use crate::git::Git;
 use crate::journal;
 use crate::owner_now::OwnerNow;
-use crate::record::Files;
+use crate::record::{Files, Mode};
 use crate::remark::Remark;
 use crate::risk::{self, Known, Risk};
 use crate::snapshot::Snapshot;
@@ -36,6 +37,10 @@ pub struct Review {
     pub remarks: Vec<Remark>,
     /// Whether there were more lines than are shown.
     pub is_cut: bool,
+    /// How the tree was worked on. Directly, the owner's own edits since the start cannot be told from the agent's.
+    pub mode: Mode,
+    /// What runs by its name and is in no tree of git's; only where it was worked on directly.
+    pub named: Vec<Named>,
 }
 
 /// One changed file.
@@ -53,7 +58,7 @@ impl Review {
     /// Whether there is nothing to take.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.tree == self.base && self.commits.is_empty()
+        self.tree == self.base && self.commits.is_empty() && self.named.is_empty()
     }
 
     /// Everything that the owner may not want without a look: where, and why.
@@ -70,6 +75,7 @@ impl Review {
                 }
             }
         }
+        found.extend(self.named.iter().map(|named| (named.path.as_slice(), &named.risk)));
         found
     }
 }
@@ -80,7 +86,10 @@ pub fn review(files: &Files, paths: &[Vec<u8>]) -> Result<Review, ReviewError> {
     journal::recover(&store)?;
     let base = Base::of(&store)?;
     let snapshot = Snapshot::take(&store, &base, &commits::also_known(&store, &base)?)?;
-    let review = look(&store, &base, &snapshot, paths)?;
+    let mut review = look(&store, &base, &snapshot, paths)?;
+    if paths.is_empty() {
+        review.named = aftermath::named(&store, &snapshot.unlooked)?;
+    }
     let path = store.own(SHOWN);
     fs::write(&path, format!("{}\n", review.tree)).map_err(ReviewError::file(&path))?;
     Ok(review)
@@ -133,6 +142,8 @@ pub(crate) fn look(
         commits,
         remarks: snapshot.remarks.clone(),
         is_cut: difference.is_cut,
+        mode: store.recorded.mode,
+        named: Vec::new(),
     })
 }
 
@@ -156,7 +167,7 @@ pub(crate) fn narrow(changes: &mut Vec<Change>, paths: &[Vec<u8>]) -> Result<(),
 /// What the owner has where something was changed; none where their directory is gone.
 fn owner_now(store: &Store, base: &Base, snapshot: &Snapshot) -> Result<Option<OwnerNow>, ReviewError> {
     let paths = snapshot.touched();
-    if paths.is_empty() {
+    if paths.is_empty() || store.recorded.mode == Mode::Direct {
         return Ok(None);
     }
     match OwnerNow::look(store, base, &paths) {
@@ -170,6 +181,20 @@ fn conflicts(now: &OwnerNow, change: &Change) -> bool {
     let old = change.old_path.as_deref();
     now.conflicts(&change.path, (&change.mode, &change.object))
         || old.is_some_and(|path| now.conflicts(path, ("000000", &gone)))
+}
+
+/// What in the commits the owner may not want without a look, as it is told.
+pub(crate) fn risky_commits(store: &Store, git: &Git) -> Result<Vec<String>, ReviewError> {
+    let commits = reviewed_commits(store, git)?;
+    let files = commits.iter().flat_map(|(_, files)| files);
+    let risks = files.flat_map(|file| file.risks.iter().map(|risk| (&file.change.path, risk)));
+    let risks = risks.filter(|(_, risk)| !risk.code.is_note());
+    Ok(risks.map(|(path, risk)| told(path, risk)).collect())
+}
+
+/// One risk, as it is told in an error.
+pub(crate) fn told(path: &[u8], risk: &Risk) -> String {
+    format!("{}: {} ({})", crate::inert::inert_name(path), risk.reason, risk.code.name())
 }
 
 fn judge(store: &Store, change: &Change, known: Known<'_>) -> Result<Vec<Risk>, ReviewError> {

@@ -77,6 +77,8 @@ codes! {
     Dotfile = "dotfile",
     /// It lies where the owner has a file that was hidden inside.
     Hidden = "over-hidden",
+    /// A repository that was made inside, in the owner's own tree.
+    Repository = "repository",
 }
 
 impl Code {
@@ -144,6 +146,17 @@ pub(crate) fn of(change: &Change, known: Known<'_>) -> Vec<Risk> {
         add((Code::GitSettings, "git treats files in another way without it"));
     }
     found.into_iter().map(|(code, reason)| Risk { code, reason }).collect()
+}
+
+/// What runs or is obeyed by its name alone; none where nothing is known to.
+pub(crate) fn by_name(path: &[u8]) -> Option<Risk> {
+    let mut found = None;
+    path::of(path, |code, reason| {
+        if !code.is_note() && found.is_none() {
+            found = Some(Risk { code, reason });
+        }
+    });
+    found
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 //! come from. What runs a program, names a secret or includes a file is left out: only what is listed here goes on.
 
 use std::ffi::OsStr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::beneath;
 use crate::git::{Git, GitError};
@@ -120,6 +120,25 @@ impl Settings {
             "sha1" | "sha256" => Ok(()),
             other => Err(format(format!("objects by {other}"))),
         }
+    }
+
+    /// Where the owner's git finds hooks and further settings, as far as they are outside of `.git`: whoever can write
+    /// there runs programs by the owner's next git command.
+    pub(crate) fn obeyed(&self, layout: &Layout, home: Option<&Path>) -> Vec<PathBuf> {
+        let mut found = Vec::new();
+        for (_, name, value) in &self.values {
+            let value = match (value.strip_prefix("~/"), home) {
+                (Some(below), Some(home)) => home.join(below),
+                _ => PathBuf::from(value),
+            };
+            if name == "core.hookspath" {
+                found.push(layout.top.join(&value));
+            }
+            if name == "include.path" || (name.starts_with("includeif.") && name.ends_with(".path")) {
+                found.extend([layout.common.path(), layout.git_dir.path()].map(|from| from.join(&value)));
+            }
+        }
+        found
     }
 
     /// The owner's patterns for all repositories. A repository does not say which file that is, and what only root may

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::{self, File};
+use std::path::Path;
 use std::thread::JoinHandle;
 use std::time::SystemTime;
 
@@ -11,11 +12,12 @@ use crate::base::{Base, RULES, read_paths};
 use crate::error::ReviewError;
 use crate::inert::inert_name;
 use crate::layer::{Directory, notes};
+use crate::record::Mode;
 use crate::remark::{Remark, Why};
 use crate::seen;
 use crate::staging::Staging;
 use crate::store::Store;
-use crate::walk::{Walk, Walked, Written};
+use crate::walk::{Ground, Walk, Walked, Written};
 
 /// The index of what there is now.
 const INDEX: &str = "index-now";
@@ -32,6 +34,8 @@ pub(crate) struct Snapshot {
     pub(crate) removed: BTreeSet<Vec<u8>>,
     pub(crate) remarks: Vec<Remark>,
     pub(crate) over_hidden: BTreeSet<Vec<u8>>,
+    /// What of a tree that was worked on directly is in no tree of git's.
+    pub(crate) unlooked: Vec<Vec<u8>>,
     _tidying: Tidying,
 }
 
@@ -53,21 +57,21 @@ impl Snapshot {
         also_known: &BTreeSet<Vec<u8>>,
     ) -> Result<Self, ReviewError> {
         let hidden = read_paths(&store.files.hidden())?;
-        let upper = store.files.upper();
-        let top = Directory::top(&upper).map_err(|errno| ReviewError::file(&upper)(errno.into()))?;
+        let (top, ground) = ground(store, base)?;
+        let is_layer = matches!(ground, Ground::Layer);
         let rules = store.own(RULES);
         let rules = File::open(&rules).map_err(ReviewError::file(&rules))?;
         let git = store.git()?;
         let staging = Staging::make(store.own("staging"))?;
         let began = SystemTime::now();
-        let walk = Walk::new(base, [also_known, &hidden], &git, rules.into(), staging, top);
+        let walk = Walk::new(base, [also_known, &hidden], &git, rules.into(), staging, (top, ground));
         let (mut walked, mut staging, top) = walk.run()?;
-        let tree = tree(store, base, &mut walked, &mut staging, (&top, began))?;
+        let tree = tree(store, base, &mut walked, &mut staging, (&top, is_layer, began))?;
         let stale = staging.path().to_owned();
         let tidying = Tidying(Some(std::thread::spawn(move || drop(fs::remove_dir_all(stale)))));
-        let Walked { written, removed, remarks, over_hidden, .. } = walked;
+        let Walked { written, removed, remarks, over_hidden, unlooked, .. } = walked;
         let sizes = written.into_iter().map(|(path, written)| (path, written.seen().size)).collect();
-        Ok(Self { tree, sizes, removed, remarks, over_hidden, _tidying: tidying })
+        Ok(Self { tree, sizes, removed, remarks, over_hidden, unlooked, _tidying: tidying })
     }
 
     /// Every path that may differ from the base.
@@ -76,13 +80,41 @@ impl Snapshot {
     }
 }
 
+/// What is read: the layer, or the owner's tree itself where that was worked on.
+fn ground(store: &Store, base: &Base) -> Result<(Directory, Ground), ReviewError> {
+    let open = |path: &Path| Directory::top(path).map_err(|errno| ReviewError::file(path)(errno.into()));
+    let upper = open(&store.files.upper())?;
+    if store.recorded.mode == Mode::Review {
+        return Ok((upper, Ground::Layer));
+    }
+    let owner = &store.recorded.owner;
+    if !owner.is_dir() {
+        return Err(ReviewError::OwnerGone(owner.clone()));
+    }
+    // By the base's index in our own repository: size and times tell what to compare, and the time of the last change
+    // cannot be set by anybody. Submodules are not asked for: that would run git in each.
+    let index = store.copy_of_base(INDEX)?;
+    let git = store.git()?.on(owner).with_index(&index);
+    let printed = git.run(["diff-files", "-z", "--name-only", "--no-renames", "--ignore-submodules=all"])?;
+    let changed: BTreeSet<Vec<u8>> =
+        printed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect();
+    let top = open(owner)?;
+    // What was left out of the checkout is absent, and was before.
+    let is_left_out = |path: &Vec<u8>| {
+        base.listing.get(path).is_some_and(|entry| entry.is_flagged)
+            && matches!(top.look(path), Err(Errno::NOENT | Errno::NOTDIR))
+    };
+    let changed = changed.into_iter().filter(|path| !is_left_out(path)).collect();
+    Ok((top, Ground::Tree { changed, repositories: upper }))
+}
+
 /// The tree of a layer: the one that is known, or a new one.
 fn tree(
     store: &Store,
     base: &Base,
     walked: &mut Walked,
     staging: &mut Staging,
-    (top, began): (&Directory, SystemTime),
+    (top, is_layer, began): (&Directory, bool, SystemTime),
 ) -> Result<String, ReviewError> {
     if walked.written.is_empty() && walked.removed.is_empty() && walked.pointers.is_empty() {
         return Ok(base.tree.clone());
@@ -92,7 +124,7 @@ fn tree(
     if let Some(tree) = digest.as_ref().and_then(|digest| seen::known(&path, digest)) {
         return Ok(tree);
     }
-    let is_whole = copy(walked, staging, top)?;
+    let is_whole = copy(walked, staging, (top, is_layer))?;
     let tree = write(store, walked, staging)?;
     match digest.filter(|_| is_whole) {
         Some(digest) => seen::note(&path, &digest, &tree),
@@ -106,12 +138,16 @@ fn tree(
 }
 
 /// Copies everything that was written; whether each was as it had been seen.
-fn copy(walked: &mut Walked, staging: &mut Staging, top: &Directory) -> Result<bool, ReviewError> {
+fn copy(
+    walked: &mut Walked,
+    staging: &mut Staging,
+    (top, is_layer): (&Directory, bool),
+) -> Result<bool, ReviewError> {
     let mut is_whole = true;
     let mut lost = Vec::new();
     let mut most = crate::limits::Limits::default().bytes;
     for (path, written) in &mut walked.written {
-        let seen = match copy_one(path, written, staging, (top, most)) {
+        let seen = match copy_one(path, written, staging, (top, is_layer, most)) {
             Ok(Some(seen)) => seen,
             Ok(None) => {
                 lost.push(path.clone());
@@ -138,7 +174,7 @@ fn copy_one(
     path: &[u8],
     written: &Written,
     staging: &mut Staging,
-    (top, most): (&Directory, u64),
+    (top, is_layer, most): (&Directory, bool, u64),
 ) -> Result<Option<seen::Seen>, ReviewError> {
     let failed = |errno: Errno| ReviewError::File { path: inert_name(path).into(), source: errno.into() };
     let is_lost = |errno: &Errno| {
@@ -165,7 +201,7 @@ fn copy_one(
         },
         Written::File(_) => match top.file(path) {
             Ok((file, stat)) => {
-                if notes(&file).is_elsewhere {
+                if is_layer && notes(&file).is_elsewhere {
                     return Err(ReviewError::Layer(inert_name(path)));
                 }
                 let mut seen = seen::Seen::of(&stat);

@@ -114,7 +114,8 @@ pub(crate) fn read_recorded(files: &Files) -> Result<Recorded, ReviewError> {
     serde_json::from_slice(&text).map_err(|error| ReviewError::file(&path)(error.into()))
 }
 
-fn make(directory: &Path, object_format: &str, preferences: &Preferences) -> io::Result<()> {
+/// Makes a repository of ours anew, with nothing in it.
+pub(crate) fn make(directory: &Path, object_format: &str, preferences: &Preferences) -> io::Result<()> {
     match fs::remove_dir_all(directory) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}

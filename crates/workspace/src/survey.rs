@@ -10,8 +10,7 @@ use std::thread;
 use rustix::fs::{AtFlags, FileType, RawDir, statat};
 use rustix::io::Errno;
 
-use crate::beneath::open_below;
-use crate::owner::Owner;
+use crate::beneath::{Directory, open_below};
 use crate::refusal::Refusal;
 use crate::secrets::{Kind, SecretList};
 
@@ -24,6 +23,9 @@ const LISTED: usize = 32 << 10;
 /// From so many directories on a second thread helps.
 const ENOUGH_FOR_TWO: usize = 128;
 
+/// What makes a directory a repository, for git.
+const PARTS: [&[u8]; 3] = [b"HEAD", b"objects", b"refs"];
+
 /// What was found, as bytes of paths relative to the tree.
 #[derive(Debug, Default)]
 pub(crate) struct Found {
@@ -33,6 +35,8 @@ pub(crate) struct Found {
     pub(crate) secret_directories: Vec<Vec<u8>>,
     /// Directories in which there is a `.git`, beside the tree itself.
     pub(crate) repositories: Vec<Vec<u8>>,
+    /// Directories that are what a `.git` is, under another name.
+    pub(crate) bare: Vec<Vec<u8>>,
     /// Sockets, pipes and devices.
     pub(crate) special: Vec<Vec<u8>>,
     /// Directories that cannot be looked into.
@@ -82,15 +86,15 @@ impl Default for Worker {
 }
 
 /// Walks over the tree.
-pub(crate) fn survey(owner: &Owner, secrets: &SecretList) -> Result<Found, Refusal> {
+pub(crate) fn survey(tree: &Directory, secrets: &SecretList) -> Result<Found, Refusal> {
     let failed = |errno: Errno| match errno {
-        Errno::NAMETOOLONG | Errno::TOOBIG => Refusal::TooLarge { path: owner.path().to_owned(), most: MOST },
-        errno => Refusal::Unusable { path: owner.path().to_owned(), source: errno.into() },
+        Errno::NAMETOOLONG | Errno::TOOBIG => Refusal::TooLarge { path: tree.path().to_owned(), most: MOST },
+        errno => Refusal::Unusable { path: tree.path().to_owned(), source: errno.into() },
     };
     let walk =
         Walk { queue: Mutex::default(), more: Condvar::new(), is_idle: AtomicBool::new(false), secrets };
     let mut worker = Worker::default();
-    let parent = Arc::new(open_below(owner.directory.fd(), c".").map_err(failed)?);
+    let parent = Arc::new(open_below(tree.fd(), c".").map_err(failed)?);
     let top = Waiting { parent, name: c".".to_owned(), path: Vec::new(), depth: 0, in_secret: false };
     worker.own.push(top);
     for _ in 0..ENOUGH_FOR_TWO {
@@ -120,6 +124,7 @@ impl Found {
         self.secrets.extend(other.secrets);
         self.secret_directories.extend(other.secret_directories);
         self.repositories.extend(other.repositories);
+        self.bare.extend(other.bare);
         self.special.extend(other.special);
         self.closed.extend(other.closed);
         for list in [&mut self.secrets, &mut self.secret_directories, &mut self.repositories] {
@@ -202,6 +207,7 @@ impl Walk<'_> {
     fn look(&self, opened: &Arc<OwnedFd>, at: &Waiting, worker: &mut Worker) -> Result<(), Errno> {
         let Worker { found, own, buffer } = worker;
         let mut entries = RawDir::new(opened.as_fd(), buffer.spare_capacity_mut());
+        let mut parts = 0;
         while let Some(entry) = entries.next() {
             let entry = entry?;
             let name = entry.file_name();
@@ -219,6 +225,7 @@ impl Walk<'_> {
                 }
                 continue;
             }
+            parts += usize::from(PARTS.contains(&bytes));
             let kind = match entry.file_type() {
                 FileType::Unknown => match statat(opened, name, AtFlags::SYMLINK_NOFOLLOW) {
                     Ok(status) => FileType::from_raw_mode(status.st_mode),
@@ -250,6 +257,9 @@ impl Walk<'_> {
                 _ => found.special.push(path()),
             }
         }
+        if parts == PARTS.len() && at.depth > 0 {
+            found.bare.push(at.path.clone());
+        }
         Ok(())
     }
 }
@@ -274,8 +284,11 @@ mod tests {
         fs::create_dir_all(at("d1/.ssh/keys")).unwrap();
         fs::write(at("d1/.ssh/keys/any"), "").unwrap();
         let _listener = UnixListener::bind(at("d2/a.sock")).unwrap();
-        let owner = Owner::look_at(tree.path(), &[]).unwrap();
-        let found = survey(&owner, &SecretList::default()).unwrap();
+        fs::create_dir_all(at("d3/kept.git/refs")).unwrap();
+        fs::create_dir_all(at("d3/kept.git/objects")).unwrap();
+        fs::write(at("d3/kept.git/HEAD"), "").unwrap();
+        let found = survey(&Directory::open(tree.path()).unwrap(), &SecretList::default()).unwrap();
+        assert_eq!(found.bare, [b"d3/kept.git".to_vec()]);
         assert_eq!(found.secrets.len(), 401);
         assert_eq!(found.secret_directories, [b"d1/.ssh".to_vec()]);
         assert_eq!(found.repositories, [b"d0/nested".to_vec()]);
@@ -287,7 +300,7 @@ mod tests {
         let tree = tempfile::tempdir().unwrap();
         let deep = (0..DEEPEST + 4).fold(tree.path().to_owned(), |path, _| path.join("d"));
         fs::create_dir_all(deep).unwrap();
-        let owner = Owner::look_at(tree.path(), &[]).unwrap();
-        assert!(matches!(survey(&owner, &SecretList::default()), Err(Refusal::TooLarge { .. })));
+        let tree = Directory::open(tree.path()).unwrap();
+        assert!(matches!(survey(&tree, &SecretList::default()), Err(Refusal::TooLarge { .. })));
     }
 }

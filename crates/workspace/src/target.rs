@@ -10,7 +10,7 @@ use crate::git::Git;
 use crate::inert::inert_name;
 use crate::journal;
 use crate::patch;
-use crate::record::Files;
+use crate::record::{Files, Mode};
 use crate::review;
 use crate::snapshot::Snapshot;
 use crate::store::Store;
@@ -76,6 +76,9 @@ impl Target {
     /// Compares what there is with what was shown, and takes of it what is wanted.
     pub(crate) fn of(files: &Files, order: &Order) -> Result<Self, ReviewError> {
         let store = Store::open(files)?;
+        if store.recorded.mode == Mode::Direct {
+            return Err(ReviewError::Direct);
+        }
         journal::recover(&store)?;
         let base = Base::of(&store)?;
         let snapshot = Snapshot::take(&store, &base, &commits::also_known(&store, &base)?)?;
@@ -97,9 +100,7 @@ impl Target {
                 // The commits do not come then.
                 review.commits.clear();
             }
-            let told = |(path, risk): (&[u8], &crate::risk::Risk)| {
-                format!("{}: {} ({})", inert_name(path), risk.reason, risk.code.name())
-            };
+            let told = |(path, risk): (&[u8], &crate::risk::Risk)| review::told(path, risk);
             let risky: Vec<String> = review.risky().into_iter().map(told).collect();
             if !risky.is_empty() {
                 return Err(ReviewError::Risky(risky));

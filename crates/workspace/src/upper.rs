@@ -1,12 +1,15 @@
 //! The layer before the sandbox starts: what is absent inside, and what is there in the place of the owner's. Nobody
-//! inside has written to it yet. Whatever is made here belongs to the owner on disk.
+//! inside has written to it yet. Whatever is made here belongs to the owner on disk. Where the tree itself is inside,
+//! repositories of ours are made in the same way and bound over the owner's.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::fs::{self, DirBuilder, File, Permissions};
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, PermissionsExt as _, lchown};
+use std::os::unix::fs::{
+    DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _, lchown,
+};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
@@ -23,18 +26,45 @@ const OPAQUE: (&str, &[u8]) = ("user.overlay.opaque", b"y");
 pub(crate) struct Upper<'owner> {
     root: PathBuf,
     owner: &'owner Owner,
+    kind: Kind,
     /// Directories that stand for the owner's, and when those were changed.
     mirrored: BTreeMap<PathBuf, SystemTime>,
 }
 
+/// What a layer is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    /// It is laid over the owner's tree.
+    Overlay,
+    /// Repositories of ours are bound from it, one by one; nothing else of it is ever inside.
+    Source,
+}
+
 impl<'owner> Upper<'owner> {
+    /// One to bind repositories from, which may be there already.
+    pub(crate) fn source(root: &Path, owner: &'owner Owner) -> Result<Self, Refusal> {
+        let upper = Self { root: root.to_owned(), owner, kind: Kind::Source, mirrored: BTreeMap::new() };
+        for directory in [root.parent().unwrap_or(root), root] {
+            upper.own_directory(directory)?;
+        }
+        Ok(upper)
+    }
+
+    /// A directory that only its owner may look into.
+    fn own_directory(&self, place: &Path) -> Result<(), Refusal> {
+        match DirBuilder::new().mode(0o700).create(place) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            made => made.map_err(unusable(place)).and_then(|()| self.own(place)),
+        }
+    }
+
     /// Makes an empty one at `root`, with what the kernel needs beside it.
     pub(crate) fn make(root: &Path, work: &Path, owner: &'owner Owner) -> Result<Self, Refusal> {
         let layer = root.parent().unwrap_or(root);
         for directory in [layer, root, work] {
             DirBuilder::new().mode(0o700).create(directory).map_err(unusable(directory))?;
         }
-        let mut upper = Self { root: root.to_owned(), owner, mirrored: BTreeMap::new() };
+        let mut upper = Self { root: root.to_owned(), owner, kind: Kind::Overlay, mirrored: BTreeMap::new() };
         for directory in [layer, work] {
             upper.own(directory)?;
         }
@@ -53,6 +83,12 @@ impl<'owner> Upper<'owner> {
             return Ok(());
         }
         let place = self.place(relative);
+        if self.kind == Kind::Source {
+            return match relative.parent() {
+                Some(parent) => self.mirror(parent).and_then(|()| self.own_directory(&place)),
+                None => Ok(()),
+            };
+        }
         if let Some(parent) = relative.parent() {
             self.mirror(parent)?;
             DirBuilder::new().mode(0o700).create(&place).map_err(unusable(&place))?;
@@ -82,6 +118,9 @@ impl<'owner> Upper<'owner> {
     pub(crate) fn replace(&mut self, relative: &Path) -> Result<(), Refusal> {
         self.mirror(relative.parent().unwrap_or(Path::new("")))?;
         self.directory(relative)?;
+        if self.kind == Kind::Source {
+            return Ok(());
+        }
         let place = self.place(relative);
         setxattr(&place, OPAQUE.0, OPAQUE.1, XattrFlags::empty())
             .map_err(|errno| unusable(&place)(errno.into()))
@@ -116,6 +155,15 @@ impl<'owner> Upper<'owner> {
         });
         copied.map_err(unusable(&place))?;
         self.own(&place)
+    }
+
+    /// An empty file beside it all that nobody can read, its owner neither.
+    pub(crate) fn closed_file(&self) -> Result<(), Refusal> {
+        let place = self.root.with_file_name("closed");
+        match File::options().write(true).create_new(true).mode(0).open(&place) {
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+            made => made.map_err(unusable(&place)).and_then(|_| self.own(&place)),
+        }
     }
 
     fn own(&self, place: &Path) -> Result<(), Refusal> {

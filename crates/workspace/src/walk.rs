@@ -1,5 +1,6 @@
 //! Reads a layer against the base: what was written, what is gone, what git would not take, and what cannot be taken.
-//! A directory that git ignores is not looked into.
+//! A directory that git ignores is not looked into. A tree that was worked on directly is read in the same way, as far as
+//! it is not as it was.
 
 mod rules;
 
@@ -12,7 +13,7 @@ use crate::base::{Base, is_beneath};
 use crate::error::ReviewError;
 use crate::git::Git;
 use crate::ignore::Ignore;
-use crate::layer::{Directory, Entry, Kind};
+use crate::layer::{Directory, Entry, Kind, Notes};
 use crate::limits::Limits;
 use crate::nested;
 use crate::remark::{Remark, Why};
@@ -32,6 +33,21 @@ pub(crate) struct Walked {
     pub(crate) remarks: Vec<Remark>,
     /// Paths at which the owner has something that is hidden inside.
     pub(crate) over_hidden: BTreeSet<Vec<u8>>,
+    /// What of a tree git does not look at: what is ignored, submodules, other repositories.
+    pub(crate) unlooked: Vec<Vec<u8>>,
+}
+
+/// What is read.
+pub(crate) enum Ground {
+    /// The layer of an overlay: all that is there was written inside.
+    Layer,
+    /// A tree that was worked on directly.
+    Tree {
+        /// What is not as the base has it, by git's own comparison; what it does not name was not touched.
+        changed: BTreeSet<Vec<u8>>,
+        /// Where the repositories of ours are.
+        repositories: Directory,
+    },
 }
 
 /// A file or a link in a layer, as it was seen.
@@ -60,6 +76,7 @@ pub(crate) struct Walk<'a> {
     pub(crate) staging: Staging,
     pub(crate) limits: Limits,
     top: Directory,
+    ground: Ground,
     ignore: Option<Ignore>,
     ruled: BTreeSet<Vec<u8>>,
     seen: u64,
@@ -75,9 +92,13 @@ impl<'a> Walk<'a> {
         git: &'a Git,
         rules: OwnedFd,
         staging: Staging,
-        top: Directory,
+        (top, ground): (Directory, Ground),
     ) -> Self {
         let [also_known, hidden] = known;
+        let mut limits = Limits::default();
+        if matches!(ground, Ground::Tree { .. }) {
+            limits.entries = crate::survey::MOST as u64;
+        }
         Self {
             base,
             also_known,
@@ -85,8 +106,9 @@ impl<'a> Walk<'a> {
             git,
             rules,
             staging,
-            limits: Limits::default(),
+            limits,
             top,
+            ground,
             ignore: None,
             ruled: BTreeSet::new(),
             seen: 0,
@@ -98,6 +120,12 @@ impl<'a> Walk<'a> {
     /// Goes through all of it.
     pub(crate) fn run(mut self) -> Result<(Walked, Staging, Directory), ReviewError> {
         let top = self.top.directory(b".").map_err(|errno| unreadable(b"", errno))?;
+        if let Ground::Tree { changed, .. } = &self.ground {
+            // What is there in the place of one of them is found on the way.
+            let is_gone = |path: &&Vec<u8>| matches!(self.top.look(path), Err(Errno::NOENT | Errno::NOTDIR));
+            let gone = changed.iter().filter(|path| self.base.listing.get(path).is_some()).filter(is_gone);
+            self.found.removed = gone.cloned().collect();
+        }
         self.directory(&top, b"", 0)?;
         let written = &self.found.written;
         // What is below a path that was written goes when that takes its place.
@@ -109,7 +137,8 @@ impl<'a> Walk<'a> {
         if depth > self.limits.depth {
             return Err(ReviewError::TooMuch { what: "levels", most: self.limits.depth as u64 });
         }
-        let notes = directory.notes();
+        // In a tree anybody may write such notes, and they mean nothing.
+        let notes = if self.is_layer() { directory.notes() } else { Notes::default() };
         if notes.is_elsewhere {
             return Err(ReviewError::Layer(path.escape_ascii().to_string()));
         }
@@ -122,25 +151,49 @@ impl<'a> Walk<'a> {
         self.seen += entries.len() as u64;
         let entries: Vec<(Vec<u8>, Entry)> =
             entries.into_iter().map(|entry| (joined(path, &entry.name), entry)).collect();
-        let entries: Vec<(Vec<u8>, Entry)> =
-            entries.into_iter().filter(|(path, entry)| self.is_possible(path, entry)).collect();
+        let entries: Vec<(Vec<u8>, Entry)> = entries
+            .into_iter()
+            .filter(|(path, entry)| !self.is_as_it_was(path, entry) && self.is_possible(path, entry))
+            .collect();
         let ignored = self.ignored(directory, path, &entries)?;
         for ((path, entry), is_ignored) in entries.iter().zip(ignored) {
             match entry.kind {
-                Kind::Whiteout => self.remove(path),
-                Kind::Special => {
+                Kind::Whiteout if self.is_layer() => self.remove(path),
+                Kind::Special | Kind::Whiteout => {
                     self.remove(path);
                     if !is_ignored {
                         self.leave(path, Why::Special);
                     }
                 }
-                Kind::File | Kind::Link if is_ignored => self.remove(path),
+                Kind::File | Kind::Link if is_ignored => {
+                    self.remove(path);
+                    self.pass(path);
+                }
                 Kind::File => self.write(directory, path, &entry.name, Written::File)?,
                 Kind::Link => self.write(directory, path, &entry.name, Written::Link)?,
                 Kind::Directory => self.below(directory, path, &entry.name, is_ignored, depth)?,
             }
         }
         Ok(())
+    }
+
+    const fn is_layer(&self) -> bool {
+        matches!(self.ground, Ground::Layer)
+    }
+
+    /// Whether something in a tree is as the base has it, or was out of reach inside.
+    fn is_as_it_was(&self, path: &[u8], entry: &Entry) -> bool {
+        let Ground::Tree { changed, .. } = &self.ground else { return false };
+        let is_file = matches!(entry.kind, Kind::File | Kind::Link);
+        (is_file && self.base.listing.get(path).is_some() && !changed.contains(path))
+            || self.hidden.contains(path)
+    }
+
+    /// Notes what git does not look at.
+    fn pass(&mut self, path: &[u8]) {
+        if !self.is_layer() {
+            self.found.unlooked.push(path.to_vec());
+        }
     }
 
     /// Whether git could have something of that name at all.
@@ -171,22 +224,25 @@ impl<'a> Walk<'a> {
     ) -> Result<(), ReviewError> {
         let listed = self.base.listing.get(path);
         if let Some(pointer) = listed.filter(|entry| entry.mode == "160000") {
-            if has_files(directory, name) {
+            if self.is_layer() && has_files(directory, name) {
                 self.leave(path, Why::Submodule);
             }
+            self.pass(path);
             self.pointer(path, &pointer.object);
             return Ok(());
         }
         if self.base.nested.contains(path) {
-            if has_files(directory, name) {
+            if self.is_layer() && has_files(directory, name) {
                 self.leave(path, Why::Repository);
             }
+            self.pass(path);
             return Ok(());
         }
         if listed.is_some() {
             self.found.removed.insert(path.to_vec());
         }
         if is_ignored {
+            self.pass(path);
             return Ok(());
         }
         let inner = match directory.directory(name) {
@@ -228,7 +284,11 @@ impl<'a> Walk<'a> {
 
     /// A submodule, which is a commit: its files are its own repository's.
     fn pointer(&mut self, path: &[u8], before: &str) {
-        if let Some(commit) = nested::head(&self.top, path, before.len())
+        let repositories = match &self.ground {
+            Ground::Layer => &self.top,
+            Ground::Tree { repositories, .. } => repositories,
+        };
+        if let Some(commit) = nested::head(repositories, path, before.len())
             && commit != before
         {
             self.found.pointers.insert(path.to_vec(), commit);

@@ -2,10 +2,12 @@
 
 use clap::Args;
 
-/// Show what was changed in a workspace under review.
+/// Show what was changed in a workspace.
 ///
 /// It begins with the tree that it shows, which is the one that `apply` takes: if anything is changed after that, `apply`
 /// refuses. Nothing in it acts on your terminal, whatever is in the files. On a terminal it is paged by $PAGER, or less.
+///
+/// Of a directory that was worked on directly it shows what that is now, your own changes since the start included.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -31,6 +33,8 @@ JSON:
     }],
     \"commits\": [{\"id\", \"author\", \"subject\", \"files\": as above}],
     \"left_out\": [{\"path\", \"code\", \"reason\"}], what does not come back,
+    \"mode\": \"review\" | \"direct\",
+    \"named\": [{\"path\", \"code\", \"reason\"}], what runs by its name where git does not look,
     \"problem\": why commits could not be fetched, or null
   }
   In a path a backslash is doubled, and a byte that is not UTF-8 is \\x and two digits. Names are
@@ -59,6 +63,8 @@ pub(crate) struct Diff {
 /// touched. The agent's commits come as they are, and what it did not commit as one more; its tree is exactly what `diff`
 /// showed. Work of yours that was not committed when the sandbox began is a commit of its own, before. While changes are
 /// taken, everything inside stands still. All of it is done, or nothing.
+///
+/// Of a directory that was worked on directly only commits are taken, as they are and as a branch; all else is there.
 ///
 /// The exit code is 1 where --3way has left marks for you to resolve.
 #[derive(Debug, Args)]
@@ -103,7 +109,7 @@ pub(crate) struct Apply {
     pub(crate) json: bool,
 }
 
-/// Throw away what was changed in a workspace under review.
+/// Throw away what was changed in a workspace under review; of one that is worked on directly, only the commits.
 #[derive(Debug, Args)]
 pub(crate) struct Discard {
     /// The sandboxes, which must not run: their ids, the beginnings of their ids, or their names

@@ -41,6 +41,14 @@ pub(super) fn review(review: &Review) -> Value {
             json!({"path": exact_name(&remark.path), "code": why.code(), "reason": why.reason()})
         })
         .collect();
+    let named: Vec<Value> = review
+        .named
+        .iter()
+        .map(|named| {
+            let Risk { code, reason } = &named.risk;
+            json!({"path": exact_name(&named.path), "code": code.name(), "reason": reason})
+        })
+        .collect();
     json!({
         "tree": review.tree,
         "base": review.base,
@@ -48,6 +56,8 @@ pub(super) fn review(review: &Review) -> Value {
         "files": files(&review.files),
         "commits": commits,
         "left_out": left_out,
+        "mode": review.mode.name(),
+        "named": named,
     })
 }
 

@@ -7,10 +7,15 @@ use super::show::Colour;
 use crate::failure::Failure;
 use crate::output;
 
-/// Whether colours are seen: on a terminal, unless its owner says that they are not wanted.
+/// Whether colours are seen on stdout.
 pub(super) fn colour() -> Colour {
+    colour_of(&std::io::stdout())
+}
+
+/// Whether colours are seen: on a terminal, unless its owner says that they are not wanted.
+pub(super) fn colour_of(stream: &impl std::io::IsTerminal) -> Colour {
     let is_refused = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty());
-    if std::io::stdout().is_terminal() && !is_refused { Colour::Seen } else { Colour::Unseen }
+    if stream.is_terminal() && !is_refused { Colour::Seen } else { Colour::Unseen }
 }
 
 /// Prints text. A pager that is not there, or that was left, is no failure.

@@ -1,6 +1,8 @@
 //! Changes for a person. Names, lines and messages are an enemy's: all of them are made inert here.
 
-use workspace::{Change, Hunk, Review, Reviewed, Status, inert, inert_name};
+use std::collections::BTreeMap;
+
+use workspace::{Change, Hunk, Mode, Review, Reviewed, Risk, Status, inert, inert_name};
 
 /// The mode of a file that is nothing special.
 const ORDINARY: &str = "100644";
@@ -43,6 +45,11 @@ pub(super) fn head(review: &Review, colour: Colour) -> String {
     if let Some(commit) = &review.base_commit {
         text.push_str(&format!(" (commit {commit})"));
     }
+    if review.mode == Mode::Direct {
+        text.push_str(
+            "\nyour directory itself was worked on: what you have changed since the start is shown, too",
+        );
+    }
     let sum = |lines: fn(&Change) -> Option<u64>| -> u64 {
         review.files.iter().filter_map(|file| lines(&file.change)).sum()
     };
@@ -57,6 +64,7 @@ pub(super) fn head(review: &Review, colour: Colour) -> String {
         text.push_str(&colour.paint(Tint::Red, &format!("conflict  {path}: you have changed it, too\n")));
     }
     text.push_str(&risks(&review.files, colour, ""));
+    text.push_str(&named(review, colour));
     for remark in &review.remarks {
         let line = format!("left out  {}: {}\n", inert_name(&remark.path), remark.why.reason());
         text.push_str(&colour.paint(Tint::Yellow, &line));
@@ -84,6 +92,47 @@ fn risks(files: &[Reviewed], colour: Colour, indent: &str) -> String {
         }
     }
     text
+}
+
+/// What runs or misleads, without notes.
+pub(super) fn only_risks(files: &[Reviewed], colour: Colour) -> String {
+    let mut text = String::new();
+    for file in files {
+        for risk in file.risks.iter().filter(|risk| !risk.code.is_note()) {
+            text.push_str(&colour.paint(Tint::Red, &risk_line(&file.change.path, risk)));
+        }
+    }
+    text
+}
+
+/// What runs by its name where git does not look; of what is in one directory, the first few.
+pub(super) fn named(review: &Review, colour: Colour) -> String {
+    const FEW: usize = 3;
+    let mut text = String::new();
+    let mut within: BTreeMap<&[u8], usize> = BTreeMap::new();
+    for named in &review.named {
+        if let Some(directory) = &named.within {
+            let count = within.entry(directory).or_default();
+            *count += 1;
+            if *count > FEW {
+                continue;
+            }
+        }
+        text.push_str(&colour.paint(Tint::Red, &risk_line(&named.path, &named.risk)));
+    }
+    for (directory, count) in within.into_iter().filter(|(_, count)| *count > FEW) {
+        let line = format!(
+            "risk      {}: {} more files in it run by their names, and git does not look there\n",
+            inert_name(directory),
+            count - FEW
+        );
+        text.push_str(&colour.paint(Tint::Red, &line));
+    }
+    text
+}
+
+fn risk_line(path: &[u8], risk: &Risk) -> String {
+    format!("risk      {}: {} ({})\n", inert_name(path), risk.reason, risk.code.name())
 }
 
 /// The files only.

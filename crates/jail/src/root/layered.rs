@@ -27,7 +27,7 @@ const OPTIONS: &str =
 /// Where a store names others.
 const ALTERNATES: &str = "info/alternates";
 
-const WORKSPACE: &str = "/workspace";
+pub(super) const WORKSPACE: &str = "/workspace";
 
 /// A tree of the owner's and what lies over it.
 #[derive(Clone, Copy, Debug)]
@@ -40,12 +40,10 @@ pub struct Layered<'host> {
     pub stores: &'host [PathBuf],
 }
 
-impl Layered<'_> {
-    /// Whether a path inside is below the tree.
-    pub(super) fn shows_at(&self, path: &Path) -> bool {
-        let is_below = |top: &Path| path != top && path.starts_with(top);
-        is_below(Path::new(WORKSPACE)) || (shows_at_its_own_path(self.owner) && is_below(self.owner))
-    }
+/// Whether a path inside is below a tree of the owner's.
+pub(super) fn shows_below(owner: &Path, path: &Path) -> bool {
+    let is_below = |top: &Path| path != top && path.starts_with(top);
+    is_below(Path::new(WORKSPACE)) || (shows_at_its_own_path(owner) && is_below(owner))
 }
 
 impl Mounts<'_> {
@@ -62,8 +60,20 @@ impl Mounts<'_> {
         for place in [LAYER, LOWER] {
             self.push(Step::Unmount { path: inside(Path::new(place))? });
         }
+        self.add_stores(layered.stores)?;
+        if shows_at_its_own_path(layered.owner) {
+            self.make_place(layered.owner, crate::step::Place::Directory)?;
+            let (source, path) = (inside(Path::new(WORKSPACE))?, inside(layered.owner)?);
+            self.push(Step::Again { source, path, flags: 0 });
+            self.add_writable(layered.owner);
+        }
+        Ok(())
+    }
+
+    /// Brings the object stores of repositories, to read.
+    pub(super) fn add_stores(&mut self, stores: &[PathBuf]) -> Result<(), JailError> {
         self.push(directory(Path::new(OBJECTS))?);
-        for (number, store) in layered.stores.iter().enumerate() {
+        for (number, store) in stores.iter().enumerate() {
             let place = Path::new(OBJECTS).join(number.to_string());
             self.push(directory(&place)?);
             // One that has gone since the sandbox was made is missed by git, and by nobody else.
@@ -76,12 +86,6 @@ impl Mounts<'_> {
                 let with = inside(Path::new("/dev/null"))?;
                 self.push(Step::Cover { with, path: inside(&place.join(ALTERNATES))? });
             }
-        }
-        if shows_at_its_own_path(layered.owner) {
-            self.make_place(layered.owner, crate::step::Place::Directory)?;
-            let (source, path) = (inside(Path::new(WORKSPACE))?, inside(layered.owner)?);
-            self.push(Step::Again { source, path, flags: 0 });
-            self.add_writable(layered.owner);
         }
         Ok(())
     }
@@ -105,11 +109,11 @@ pub fn shows_at_its_own_path(owner: &Path) -> bool {
         && !holds_a_place()
 }
 
-fn directory(path: &Path) -> Result<Step, JailError> {
+pub(super) fn directory(path: &Path) -> Result<Step, JailError> {
     Ok(Step::Directory { path: inside(path)?, mode: 0o755, owner: Owner::Builder })
 }
 
-fn owner_of(path: &Path) -> Result<(u32, u32), JailError> {
+pub(super) fn owner_of(path: &Path) -> Result<(u32, u32), JailError> {
     let metadata =
         fs::metadata(path).map_err(|source| JailError::Source { path: path.to_owned(), source })?;
     Ok((metadata.uid(), metadata.gid()))

@@ -2,6 +2,7 @@
 //! listed part of the host is bound. What is not listed here is absent inside, not masked.
 
 mod devices;
+mod direct;
 mod etc;
 mod kernel;
 mod layered;
@@ -21,6 +22,7 @@ use crate::idmap;
 use crate::ids::IdMap;
 use crate::step::{Bound, Owner, Step, host_path, inside};
 
+pub use direct::Direct;
 pub(crate) use etc::host_name;
 pub use layered::{Layered, OBJECTS, shows_at_its_own_path};
 pub use tools::{OwnerTools, tool_environment, tool_path};
@@ -43,8 +45,17 @@ pub(crate) struct Sources<'host> {
     pub(crate) own: &'host [&'host Path],
     /// The directory of what outlives the sandbox's processes, if anything does.
     pub(crate) kept: Option<&'host Path>,
-    /// The owner's tree under review, in the place of a workspace of its own.
-    pub(crate) layered: Option<Layered<'host>>,
+    /// A tree of the owner's, in the place of a workspace of its own.
+    pub(crate) tree: Option<Tree<'host>>,
+}
+
+/// A tree of the owner's that is the workspace.
+#[derive(Clone, Copy, Debug)]
+pub enum Tree<'host> {
+    /// Under a layer of the sandbox's own.
+    Layered(Layered<'host>),
+    /// Itself.
+    Direct(Direct<'host>),
 }
 
 /// What outlives the sandbox's processes: the name beside its specification, and where it shows inside.
@@ -79,8 +90,9 @@ pub(crate) fn plan(spec: &SandboxSpec, ids: &IdMap, sources: &Sources<'_>) -> Re
     }
     let mut mounts = owned::Mounts::new(ids, sources);
     for (name, target) in KEPT {
-        match (name, &sources.layered, sources.kept) {
-            (WORKSPACE_NAME, Some(layered), _) => mounts.add_layered(layered)?,
+        match (name, &sources.tree, sources.kept) {
+            (WORKSPACE_NAME, Some(Tree::Layered(layered)), _) => mounts.add_layered(layered)?,
+            (WORKSPACE_NAME, Some(Tree::Direct(direct)), _) => mounts.add_direct(direct)?,
             (_, _, Some(kept)) => mounts.add_kept(&kept.join(name), Path::new(target))?,
             (_, _, None) => {}
         }

@@ -13,8 +13,8 @@ use policy::{
 use crate::error::JailError;
 use crate::idmap;
 use crate::ids::IdMap;
-use crate::root::Sources;
 use crate::root::search::{Found, search};
+use crate::root::{Sources, Tree, layered};
 use crate::step::{Bound, Owner, Place, Step, host_path, inside};
 
 const SEALED: u64 = libc::MS_RDONLY | libc::MS_NOSUID | libc::MS_NODEV;
@@ -136,7 +136,7 @@ impl<'host> Mounts<'host> {
 
     /// A directory that is mounted on cannot be renamed: else one that holds a repository could be put away, and
     /// another one with a repository of the agent's in its place.
-    fn pin_above(&mut self, target: &Path, repositories: &[PathBuf]) -> Result<(), JailError> {
+    pub(super) fn pin_above(&mut self, target: &Path, repositories: &[PathBuf]) -> Result<(), JailError> {
         let above = repositories.iter().flat_map(|repository| repository.ancestors().skip(1));
         let directories: BTreeSet<&Path> = above.filter(|path| !path.as_os_str().is_empty()).collect();
         for directory in directories {
@@ -163,10 +163,14 @@ impl<'host> Mounts<'host> {
         Ok(())
     }
 
-    /// Whose a new place is: in a layer over the owner's tree, the agent's.
+    /// Whose a new place is: in a tree of the owner's, the agent's.
     fn place_owner(&self, path: &Path) -> Owner {
-        let is_layered = self.sources.layered.is_some_and(|layered| layered.shows_at(path));
-        if is_layered { Owner::Agent { uid: AGENT_UID, gid: AGENT_GID } } else { Owner::Builder }
+        let is_below = match self.sources.tree {
+            Some(Tree::Layered(layered)) => layered::shows_below(layered.owner, path),
+            Some(Tree::Direct(direct)) => layered::shows_below(direct.owner, path),
+            None => false,
+        };
+        if is_below { Owner::Agent { uid: AGENT_UID, gid: AGENT_GID } } else { Owner::Builder }
     }
 
     pub(super) fn push(&mut self, step: Step) {
