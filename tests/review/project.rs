@@ -134,6 +134,27 @@ impl Project {
         self.agentbox().options(options).run(["sh", "-c", script])
     }
 
+    /// Runs a script inside that works on the project itself.
+    #[track_caller]
+    pub(crate) fn direct(&self, options: &[&str], script: &str) -> Finished {
+        self.direct_by(self.agentbox(), options, script)
+    }
+
+    /// The same by another build of the program.
+    #[track_caller]
+    pub(crate) fn direct_by(&self, agentbox: Agentbox, options: &[&str], script: &str) -> Finished {
+        let workspace = format!("{}:direct", self.path().display());
+        let options = [&["--workspace", workspace.as_str()], options].concat();
+        agentbox.options(options).run(["sh", "-c", script])
+    }
+
+    /// Everything that the host sees of the repositories in the project; of the first, not when it was last locked.
+    pub(crate) fn seen_of_git(&self) -> BTreeMap<PathBuf, String> {
+        let own = self.path().join(".git");
+        let is_git = |path: &Path| path != own && path.iter().any(|part| part == ".git");
+        self.seen().into_iter().filter(|(path, _)| is_git(path)).collect()
+    }
+
     /// The ids of sandboxes that are on file.
     pub(crate) fn kept(&self) -> Vec<String> {
         let entries = fs::read_dir(self.state().join("sandboxes")).into_iter().flatten().flatten();

@@ -31,12 +31,14 @@ callers!(not_a_project, |caller| {
         &project.place().display().to_string(),
         &["a directory of agentbox's own, or holds one"],
     );
-    refused(&project, &format!("{path}:direct"), &["comes with a later version"]);
+    refused(&project, "/:direct", &["it is the root of the file system"]);
+    refused(&project, &format!("{path}/src:direct"), &["is a part of the git repository at"]);
     let home = match caller {
         Caller::Root => "/root".to_owned(),
         Caller::Subordinate | Caller::Single => format!("/home/{}", caller.user()),
     };
     refused(&project, &home, &["cannot be a workspace: it is a"]);
+    refused(&project, &format!("{home}:direct"), &["cannot be a workspace: it is a"]);
     let link = project.place().join("link");
     symlink("/", &link).unwrap();
     refused(&project, &link.display().to_string(), &["it is the root of the file system"]);

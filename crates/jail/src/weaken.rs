@@ -95,6 +95,14 @@ impl Weaken {
             steps.push(host("/", "/host")?);
             // What lies under an overlay stays to be seen.
             steps.retain(|step| !matches!(step, Step::Unmount { .. }));
+            // So does what is covered in a tree that is worked on directly.
+            steps.retain(|step| match step {
+                Step::Bind { path, .. } | Step::Attach { path, .. } => {
+                    let covered: [&[u8]; 4] = [b"/.git", b"/.env", b"/unborn", b"/obeyed"];
+                    !covered.iter().any(|name| path.as_bytes().ends_with(name))
+                }
+                _ => true,
+            });
         }
         for step in steps {
             match step {

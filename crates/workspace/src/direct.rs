@@ -10,7 +10,7 @@ use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
-use policy::SandboxId;
+use policy::{CoverWith, SandboxId};
 
 use crate::git::Git;
 use crate::guest::{self, Stores};
@@ -101,6 +101,8 @@ pub fn prepare_direct(
     }
     covers.add_hidden(&secret);
     let covers = covers.finish()?;
+    let led = covers.iter().enumerate().filter(|(_, cover)| cover.with == CoverWith::RepositoryFile);
+    own.links(led.map(|(number, _)| number))?;
 
     if is_first {
         let paths: Vec<PathBuf> = covers.iter().map(|cover| path_of(&cover.path).to_owned()).collect();

@@ -22,6 +22,9 @@ use crate::refusal::Refusal;
 /// The mark of a directory that shows nothing of what lies under it.
 const OPAQUE: (&str, &[u8]) = ("user.overlay.opaque", b"y");
 
+/// Where repositories show inside that a file leads to.
+const REPOSITORIES: &str = "/.agentbox/git";
+
 /// The layer of one sandbox.
 pub(crate) struct Upper<'owner> {
     root: PathBuf,
@@ -164,6 +167,18 @@ impl<'owner> Upper<'owner> {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             made => made.map_err(unusable(&place)).and_then(|_| self.own(&place)),
         }
+    }
+
+    /// Files beside it all that lead to repositories, each by the number of the one that it leads to.
+    pub(crate) fn links(&self, numbers: impl Iterator<Item = usize>) -> Result<(), Refusal> {
+        let links = self.root.with_file_name("links");
+        self.own_directory(&links)?;
+        for number in numbers {
+            let place = links.join(number.to_string());
+            fs::write(&place, format!("gitdir: {REPOSITORIES}/{number}\n")).map_err(unusable(&place))?;
+            self.own(&place)?;
+        }
+        Ok(())
     }
 
     fn own(&self, place: &Path) -> Result<(), Refusal> {

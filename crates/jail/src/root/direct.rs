@@ -12,7 +12,7 @@ use super::owned::Mounts;
 use crate::error::JailError;
 use crate::step::{Bound, Owner, Place, Step, inside};
 
-/// Where repositories are that a file leads to, each by its number, and beside each the file.
+/// Where repositories are that a file leads to, each by its number.
 const REPOSITORIES: &str = "/.agentbox/git";
 /// A directory and a file that nobody can look into.
 const CLOSED: &str = "/.agentbox/closed";
@@ -21,6 +21,8 @@ const CLOSED_FILE: &str = "/.agentbox/closed-file";
 const EMPTY: &str = "/.agentbox/empty";
 /// What of the sandbox's own is an empty file that cannot be read.
 const CLOSED_NAME: &str = "../closed";
+/// The files that lead to repositories, by the same numbers.
+const LINKS_NAME: &str = "../links";
 
 /// A tree of the owner's and what covers some of it.
 #[derive(Clone, Copy, Debug)]
@@ -62,10 +64,9 @@ impl Mounts<'_> {
                     self.push(directory(&led)?);
                     self.bring(&direct.own.join(path_of(cover)), owner, &led, Bound::ReadWrite)?;
                     self.add_writable(&led);
-                    let file = led.with_extension("file");
-                    let contents = format!("gitdir: {}\n", led.display()).into_bytes();
-                    self.push(Step::File { path: inside(&file)?, contents });
-                    self.cover_with(&file, &place)?;
+                    // It has to be the agent's: git believes nobody else's.
+                    let file = direct.own.join(LINKS_NAME).join(number.to_string());
+                    self.bring(&file, owner, &place, Bound::ReadOnly)?;
                 }
                 CoverWith::Itself => self.cover_with(&place, &place)?,
                 CoverWith::Nothing => self.cover_with(Path::new(EMPTY), &place)?,
