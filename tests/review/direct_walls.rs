@@ -2,9 +2,10 @@
 //! command runs nothing of the agent's.
 
 use std::fs;
+use std::path::Path;
 use std::process::Stdio;
 
-use harness::{Agentbox, Caller, callers, stands};
+use harness::{Agentbox, Caller, callers, holds, stands};
 use policy::Wall;
 
 use crate::project::Project;
@@ -66,45 +67,128 @@ fn besieged(caller: Caller) -> Project {
     project
 }
 
-callers!(the_owners_next_git_command_runs_nothing, |caller| {
-    let check = |start: &dyn Fn() -> Agentbox| {
-        let project = besieged(caller);
-        let canary = project.place().join("canary");
-        let evil = project.path().join("evil");
-        project.write("evil", format!("#!/bin/sh\ntouch {}\n", canary.display()));
-        fs::set_permissions(&evil, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        let before = project.seen_of_git();
-        let workspace = format!("{}:direct", project.path().display());
-        let place = project.path().display().to_string();
-        let agentbox = project.with_state(start()).options(["-w", &workspace]);
-        let told = agentbox.run(["sh", "-c", ATTACK, "sh", &evil.display().to_string(), &place]).stdout();
-        if !told.is_empty() {
-            return Err(format!("it was read inside: {told}"));
-        }
-        let after = project.seen_of_git();
-        let differs = before.iter().find(|(path, line)| after.get(*path) != Some(line));
-        let new = after.keys().find(|path| !before.contains_key(*path));
-        if differs.is_some() || new.is_some() {
-            return Err(format!("it was changed: {:?} {new:?}", differs.map(|(path, _)| path)));
-        }
-        for words in [
-            &["status"][..],
-            &["diff"],
-            &["log", "-p", "-1"],
-            &["add", "readme"],
-            &["commit", "-q", "--allow-empty", "-m", "owner"],
-            &["submodule", "status"],
-        ] {
-            let mut git = caller.command(std::path::Path::new("/usr/bin/git"));
-            git.arg("-C").arg(project.path()).args(words);
-            let _ = git.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
-            if canary.exists() {
-                return Err(format!("git {words:?} ran the agent's program"));
-            }
-        }
-        Ok(())
+/// What came of an attack.
+struct Siege {
+    read: Option<String>,
+    changed: Option<String>,
+    ran: Option<String>,
+}
+
+fn besiege(project: &Project, agentbox: Agentbox, script: &str) -> Siege {
+    let canary = project.place().join("canary");
+    let evil = project.path().join("evil");
+    project.write("evil", format!("#!/bin/sh\ntouch {}\n", canary.display()));
+    fs::set_permissions(&evil, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    let before = project.seen_of_git();
+    let workspace = format!("{}:direct", project.path().display());
+    let (evil, place) = (evil.display().to_string(), project.path().display().to_string());
+    let agentbox = project.with_state(agentbox).options(["-w", &workspace]);
+    let told = agentbox.run(["sh", "-c", script, "sh", &evil, &place]).stdout();
+    let after = project.seen_of_git();
+    let differs = before.iter().find(|(path, line)| after.get(*path) != Some(line)).map(|(path, _)| path);
+    let new = after.keys().find(|path| !before.contains_key(*path));
+    let ran = COMMANDS.iter().find(|words| {
+        let mut git = project.caller.command(Path::new("/usr/bin/git"));
+        git.arg("-C").arg(project.path()).args(**words);
+        let _ = git.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status();
+        canary.exists()
+    });
+    Siege {
+        read: (!told.is_empty()).then(|| format!("it was read inside: {told}")),
+        changed: differs.or(new).map(|path| format!("it was changed: {}", path.display())),
+        ran: ran.map(|words| format!("git {words:?} ran the agent's program")),
+    }
+}
+
+/// What an owner does next.
+const COMMANDS: [&[&str]; 6] = [
+    &["status"],
+    &["diff"],
+    &["log", "-p", "-1"],
+    &["add", "readme"],
+    &["commit", "-q", "--allow-empty", "-m", "owner"],
+    &["submodule", "status"],
+];
+
+/// A wall that stands as long as an attack comes to nothing of one kind.
+#[track_caller]
+fn withstands(caller: Caller, project: fn(Caller) -> Project, script: &str, of: fn(Siege) -> Option<String>) {
+    let check = |start: &dyn Fn() -> Agentbox| match of(besiege(&project(caller), start(), script)) {
+        Some(breach) => Err(breach),
+        None => Ok(()),
     };
     stands(caller, Wall::MountNamespace, &check);
+}
+
+callers!(nothing_of_any_git_is_read, |caller| {
+    withstands(caller, besieged, ATTACK, |siege| siege.read);
+});
+
+callers!(nothing_of_any_git_is_changed, |caller| {
+    withstands(caller, besieged, ATTACK, |siege| siege.changed);
+});
+
+callers!(the_owners_next_git_command_runs_nothing, |caller| {
+    holds(caller, &|start| match besiege(&besieged(caller), start(), ATTACK).ran {
+        Some(breach) => Err(breach),
+        None => Ok(()),
+    });
+});
+
+/// A configuration and hooks of the agent's, by each of the ways that work where nothing is in the way.
+const WAYS: [&str; 4] = [
+    "git config core.fsmonitor \"$1\"",
+    "git config core.hooksPath /none; mkdir -p .git/hooks; cp evil .git/hooks/pre-commit; git config --unset core.hooksPath",
+    "cp -r .git bad && GIT_DIR=bad git config core.fsmonitor \"$1\" && echo ../bad >.git/commondir",
+    "cp -r .git bad && GIT_DIR=bad git config core.fsmonitor \"$1\" && mv .git old && mv bad .git",
+];
+
+callers!(no_way_leads_to_the_owners_next_git_command, |caller| {
+    for way in WAYS {
+        let script = format!("{{ {way}; }} >/dev/null 2>&1; rm -rf bad; true");
+        let script = if way.contains("commondir") { script.replace("rm -rf bad; ", "") } else { script };
+        withstands(caller, Project::repository, &script, |siege| siege.ran);
+    }
+});
+
+/// A submodule that is not checked out, and nothing else.
+fn with_unborn(caller: Caller) -> Project {
+    let library = Project::repository(caller);
+    let project = Project::repository(caller);
+    project.git(&["submodule", "--quiet", "add", &library.path().display().to_string(), "unborn"]);
+    project.git(&["commit", "-qm", "with a submodule"]);
+    project.git(&["submodule", "--quiet", "deinit", "-f", "unborn"]);
+    project
+}
+
+// git looks into each submodule that has a repository, whoever made that.
+callers!(no_repository_is_made_where_a_submodule_belongs, |caller| {
+    let script = "{ cd unborn && git init -q . && git config user.name A && git config user.email a@b && \
+                  git commit -q --allow-empty -m x && git config core.fsmonitor \"$1\"; } >/dev/null 2>&1; true";
+    withstands(caller, with_unborn, script, |siege| siege.ran);
+});
+
+/// Hooks that are files of the tree.
+fn with_hooks(caller: Caller) -> Project {
+    let project = Project::repository(caller);
+    project.write("obeyed/readme", "hooks\n");
+    project.git(&["config", "core.hooksPath", "obeyed"]);
+    project
+}
+
+callers!(no_hook_is_made_where_the_owner_has_them, |caller| {
+    withstands(caller, with_hooks, "cp evil obeyed/pre-commit 2>/dev/null; true", |siege| siege.ran);
+});
+
+/// A secret, which git does not track.
+fn with_secret(caller: Caller) -> Project {
+    let project = Project::repository(caller);
+    project.write(".env", "SECRET\n");
+    project
+}
+
+callers!(no_secret_is_read, |caller| {
+    withstands(caller, with_secret, "cat .env \"$2/.env\" 2>/dev/null; true", |siege| siege.read);
 });
 
 callers!(what_git_includes_or_runs_from_the_tree_is_read_only, |caller| {
