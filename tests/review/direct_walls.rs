@@ -180,6 +180,19 @@ callers!(no_hook_is_made_where_the_owner_has_them, |caller| {
     withstands(caller, with_hooks, "cp evil obeyed/pre-commit 2>/dev/null; true", |siege| siege.ran);
 });
 
+// Who may make namespaces may mount there, and still uncovers nothing.
+callers!(nothing_is_uncovered_in_a_namespace_of_ones_own, |caller| {
+    let project = besieged(caller);
+    let before = project.seen_of_git();
+    let script = "unshare -Urm sh -c 'mkdir -p /tmp/a /tmp/u /tmp/w; cd /; echo in; umount /workspace/.git; umount -l /workspace/vendor/.git; \
+        mount --bind /workspace /tmp/a && cat /tmp/a/.git/token; mount --rbind /workspace /tmp/a && cat /tmp/a/.git/token; umount /tmp/a/.git; \
+        mount -t overlay o -o lowerdir=/workspace,userxattr /tmp/u; mount -t overlay o -o lowerdir=/workspace:/tmp/w /tmp/u && cat /tmp/u/.git/token; \
+        cat /workspace/.git/token /workspace/vendor/.git/token /tmp/a/.git/token; touch /tmp/a/.git/x /workspace/vendor/.git/x' 2>/dev/null; true";
+    let ran = project.direct(&["--nested"], script);
+    assert_eq!(ran.assert_success().stdout(), "in\n", "{}", ran.stderr());
+    crate::project::assert_same(&before, &project.seen_of_git());
+});
+
 /// A secret, which git does not track.
 fn with_secret(caller: Caller) -> Project {
     let project = Project::repository(caller);

@@ -175,7 +175,7 @@ pub(crate) struct SandboxOptions {
     pub(crate) isolation: Isolation,
     /// The tree to work on: a directory of yours, which is not changed until you have read what was done and take it, with
     /// `:direct` the directory itself, which is changed at once, or `empty`, a private one
-    #[arg(long, short, default_value = "empty", value_name = "DIR[:direct]")]
+    #[arg(long, short, default_value = "empty", value_name = "DIR")]
     pub(crate) workspace: Workspace,
     /// A directory or file of yours inside, read-only unless `:rw` is added
     #[arg(long, value_name = "SRC:DST[:rw]")]

@@ -166,9 +166,9 @@ pub(crate) fn rm(rm: &Rm) -> Result<ExitCode, Failure> {
             if end(&engine, id, Duration::ZERO).is_err() {
                 engine.kill(id)?;
             }
-            // Nobody can tell any more when it is gone.
-            review::tell_of_the_end(&engine, id);
         }
+        // Nobody can tell any more when it is gone.
+        review::tell_of_the_end(&engine, id);
         Ok(engine.remove(id)?)
     })
 }
@@ -239,6 +239,7 @@ pub(crate) fn wait(wait: &Wait) -> Result<ExitCode, Failure> {
     engine.wait_for_end(&id);
     // A keeper that was killed has said nothing; it is on record before its end is told.
     engine.close_record(&id);
+    review::tell_of_the_end(&engine, &id);
     let code = match engine.look_at(&id) {
         Ok(Sandbox { phase: Phase::Stopped { code, .. }, .. }) => code,
         Ok(_) => None,

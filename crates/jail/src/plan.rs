@@ -251,6 +251,11 @@ fn report_walls(report: &mut Report, spec: &SandboxSpec, is_kept: bool, survey: 
     network::report(report, &spec.network);
     let disk = spec.limits.disk;
     let private = format!("{disk} for all private directories together");
+    if let Workspace::Direct(_) = spec.workspace {
+        let detail = format!("{private}; what is written directly is watched by nobody");
+        report.weaker(Wall::DiskLimit, detail, LEAVE_OUT_DIRECT);
+        return;
+    }
     let detail = if is_kept {
         format!(
             "{private}; workspace and outputs are on the disk and watched: all is paused when they hold {disk}"

@@ -17,6 +17,7 @@ use crate::inert::inert_name;
 use crate::layer::{Directory, Kind};
 use crate::limits::Limits;
 use crate::record::Mode;
+use crate::review::Review;
 use crate::risk::{self, Code, Risk};
 use crate::secrets::SecretList;
 use crate::store::Store;
@@ -55,6 +56,17 @@ pub(crate) fn named(store: &Store, unlooked: &[Vec<u8>]) -> Result<Vec<Named>, R
     }
     named.extend(search.named);
     Ok(named)
+}
+
+/// Whether the same has been shown before, of a tree that was worked on directly; from now on it has.
+pub(crate) fn was_shown(store: &Store, review: &Review) -> Result<bool, ReviewError> {
+    let path = store.own("told");
+    let told = format!("{} {:?}\n", review.tree, review.named);
+    if review.mode == Mode::Review || fs::read_to_string(&path).is_ok_and(|known| known == told) {
+        return Ok(review.mode == Mode::Direct);
+    }
+    fs::write(&path, told).map_err(ReviewError::file(&path))?;
+    Ok(false)
 }
 
 /// When the base was recorded, after which the first command began: by the clock that the kernel sets times of change by.

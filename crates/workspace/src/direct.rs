@@ -6,6 +6,7 @@ mod asked;
 mod commits;
 mod covers;
 
+use std::collections::BTreeSet;
 use std::fs::{self, DirBuilder};
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
@@ -109,7 +110,8 @@ pub fn prepare_direct(
         put(&files.covers(), &listed(&paths))?;
     }
     // A link is not covered, and can be a change.
-    let is_covered = |path: &PathBuf| covers.iter().any(|cover| path_of(&cover.path) == path.as_path());
+    let covered: BTreeSet<&Path> = covers.iter().map(|cover| path_of(&cover.path)).collect();
+    let is_covered = |path: &PathBuf| covered.contains(path.as_path());
     let hidden: Vec<PathBuf> = secret.into_iter().filter(is_covered).collect();
     put(&files.hidden(), &listed(&hidden))?;
     put(&files.stores(), &listed(&stores.paths))?;

@@ -41,6 +41,8 @@ pub struct Review {
     pub mode: Mode,
     /// What runs by its name and is in no tree of git's; only where it was worked on directly.
     pub named: Vec<Named>,
+    /// Whether the same was shown as a whole before.
+    pub was_shown: bool,
 }
 
 /// One changed file.
@@ -89,6 +91,7 @@ pub fn review(files: &Files, paths: &[Vec<u8>]) -> Result<Review, ReviewError> {
     let mut review = look(&store, &base, &snapshot, paths)?;
     if paths.is_empty() {
         review.named = aftermath::named(&store, &snapshot.unlooked)?;
+        review.was_shown = aftermath::was_shown(&store, &review)?;
     }
     let path = store.own(SHOWN);
     fs::write(&path, format!("{}\n", review.tree)).map_err(ReviewError::file(&path))?;
@@ -144,6 +147,7 @@ pub(crate) fn look(
         is_cut: difference.is_cut,
         mode: store.recorded.mode,
         named: Vec::new(),
+        was_shown: false,
     })
 }
 

@@ -163,7 +163,7 @@ impl<'owner> Upper<'owner> {
     /// An empty file beside it all that nobody can read, its owner neither.
     pub(crate) fn closed_file(&self) -> Result<(), Refusal> {
         let place = self.root.with_file_name("closed");
-        match File::options().write(true).create_new(true).mode(0).open(&place) {
+        match File::options().write(true).create_new(true).mode(0o000).open(&place) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
             made => made.map_err(unusable(&place)).and_then(|_| self.own(&place)),
         }

@@ -109,7 +109,9 @@ pub(crate) struct Apply {
     pub(crate) json: bool,
 }
 
-/// Throw away what was changed in a workspace under review; of one that is worked on directly, only the commits.
+/// Throw away what was changed in a workspace under review.
+///
+/// Of one that is worked on directly that is only the commits: all else is in your directory, and stays there.
 #[derive(Debug, Args)]
 pub(crate) struct Discard {
     /// The sandboxes, which must not run: their ids, the beginnings of their ids, or their names

@@ -39,12 +39,13 @@ pub(crate) fn conclude(engine: &Engine, id: &SandboxId) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Tells the same of one that was ended by another command; its commits wait.
+/// Tells the same of one that was ended otherwise, unless it has been told; its commits wait.
 pub(crate) fn tell_of_the_end(engine: &Engine, id: &SandboxId) {
     if !engine.is_direct(id) {
         return;
     }
     match engine.review(id, &[]) {
+        Ok((review, _)) if review.was_shown => {}
         Ok((review, _)) => tell(&review),
         Err(error) => warn_blind(error.into()),
     }

@@ -111,7 +111,8 @@ impl Place {
                 },
             }
         });
-        let recorded = Recorded { version: 1, owner: self.owner(), repository };
+        let recorded =
+            Recorded { version: 1, mode: workspace::Mode::Review, owner: self.owner(), repository };
         fs::write(self.files().recorded(), serde_json::to_vec(&recorded).unwrap()).unwrap();
     }
 
