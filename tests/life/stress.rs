@@ -54,7 +54,7 @@ fn launch_one(init: &Path, staging: &Path, ranges: &Path) {
         cgroup.create(&spec.limits, &mut report).ok()?;
         Some(cgroup)
     });
-    let site = Site { init, staging, home: None, own: &[], kept: None, layered: None };
+    let site = Site { init, staging, home: None, own: &[], kept: None, tree: None };
     let plan =
         Plan::new(&spec, &site, Granted { survey: &survey, ids, cgroup, report }, Weaken::nothing()).unwrap();
     let (channel, inner) = UnixStream::pair().unwrap();

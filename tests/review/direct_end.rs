@@ -118,3 +118,23 @@ callers!(the_owner_edits_meanwhile_and_nothing_is_lost, |caller| {
     assert_eq!(project.git(&["status", "--short"]), "?? agent\n");
     project.say(&["rm", "-f", "fix"]).assert_success();
 });
+
+// What git was told to leave out of the checkout is not gone, and any name can be covered.
+callers!(sparse_checkouts_and_odd_names, |caller| {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt as _;
+    let project = Project::repository(caller);
+    project.git(&["sparse-checkout", "set", "other"]);
+    assert!(!project.path().join("src").exists());
+    let odd = project.path().join(OsStr::from_bytes(b"odd \xff\n.pem"));
+    project.write_at(&odd, "SECRET\n");
+    project.write_at(&project.path().join(OsStr::from_bytes(b"n\xffsted/file")), "x\n");
+    let git = project.path().join(OsStr::from_bytes(b"n\xffsted/.git"));
+    for part in ["HEAD", "objects/x", "refs/x"] {
+        project.write_at(&git.join(part), "SECRET\n");
+    }
+    let ran = project.direct(&[], "grep -rs SECRET . ; git status --short | wc -l; ls");
+    let said = ran.assert_success().stderr();
+    assert!(!ran.stdout().contains("SECRET") && !said.contains("agentbox diff"), "{} {said}", ran.stdout());
+    assert_eq!(project.kept(), Vec::<String>::new());
+});
