@@ -138,3 +138,16 @@ callers!(sparse_checkouts_and_odd_names, |caller| {
     assert!(!ran.stdout().contains("SECRET") && !said.contains("agentbox diff"), "{} {said}", ran.stdout());
     assert_eq!(project.kept(), Vec::<String>::new());
 });
+
+// git takes nothing that is beyond a link, and a base has to be recorded all the same.
+callers!(a_directory_that_was_replaced_by_a_link, |caller| {
+    let project = Project::repository(caller);
+    project.write("other/deep/main.c", "another\n");
+    fs::remove_dir_all(project.path().join("src")).unwrap();
+    project.link("other", "src");
+    let ran = project.direct(&["--name", "fix"], "rm other/deep/main.c; git status --short");
+    assert_eq!(ran.assert_success().stdout(), " D src/deep/main.c\n?? src\n", "{}", ran.stderr());
+    let shown = project.say(&["diff", "--name-only", "fix"]).assert_success().stdout();
+    assert_eq!(shown, "other/deep/main.c\n");
+    project.say(&["rm", "fix"]).assert_success();
+});

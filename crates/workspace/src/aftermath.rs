@@ -104,7 +104,7 @@ impl Search {
         match self.top.directory(path) {
             Ok(directory) => self.below(directory, path),
             Err(Errno::NOTDIR | Errno::LOOP) => {
-                if let Ok(stat) = self.top.look(path) {
+                if let Ok(stat) = self.top.find(path) {
                     self.judge(path, &stat, None);
                 }
                 Ok(())

@@ -11,11 +11,15 @@ use rustix::fs::{Access, AtFlags, CWD, accessat};
 
 use crate::error::ReviewError;
 use crate::git::Git;
+use crate::layer::Directory;
 use crate::listing::Listing;
 use crate::preferences::Preferences;
 use crate::record::Files;
 use crate::store::{Store, copy_index, write_whole};
+use crate::target::put;
 
+/// The mode of what is not there.
+const GONE: &str = "000000";
 /// The list of the base's paths, beside the base.
 const LISTING: &str = "listing";
 /// The base's own `.gitignore` files, at their paths.
@@ -80,9 +84,14 @@ fn record(store: &Store) -> Result<(), ReviewError> {
     }
     store.make(&Preferences::read(&store.recorded)?)?;
     take_index(store)?;
+    let none = "0".repeat(if store.object_format() == "sha256" { 64 } else { 40 });
     let git = store.git()?.on(owner).with_index(&store.base_index());
     let hidden = read_paths(&store.files.hidden())?;
     let [taken, nested] = look(&git, owner, &hidden)?;
+    // What is beyond a link is gone, whatever is there, and git does not look.
+    let top = Directory::top(owner).map_err(|errno| ReviewError::file(owner)(errno.into()))?;
+    let (gone, taken): (Vec<_>, Vec<_>) = taken.into_iter().partition(|path| top.lacks(path));
+    put(&git, &gone.into_iter().map(|path| (path, GONE.to_owned(), none.clone())).collect::<Vec<_>>())?;
     if !taken.is_empty() {
         git.run_with(["update-index", "-z", "--add", "--remove", "--replace", "--stdin"], joined(&taken))?;
     }

@@ -86,6 +86,16 @@ impl Directory {
         Ok((readlinkat(&link, c"", Vec::new())?.into_bytes(), stat))
     }
 
+    /// What is at a path below it, of which no part is a link; the last one may be.
+    pub(crate) fn find(&self, path: &[u8]) -> Result<Stat, Errno> {
+        rustix::fs::fstat(self.open(path, OFlags::PATH)?)
+    }
+
+    /// Whether nothing is at a path below it, or only beyond a link.
+    pub(crate) fn lacks(&self, path: &[u8]) -> bool {
+        matches!(self.find(path), Err(Errno::NOENT | Errno::NOTDIR | Errno::LOOP))
+    }
+
     /// What an overlay has noted of it.
     pub(crate) fn notes(&self) -> Notes {
         notes(&self.descriptor)

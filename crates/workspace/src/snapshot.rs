@@ -100,10 +100,8 @@ fn ground(store: &Store, base: &Base) -> Result<(Directory, Ground), ReviewError
         printed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect();
     let top = open(owner)?;
     // What was left out of the checkout is absent, and was before.
-    let is_left_out = |path: &Vec<u8>| {
-        base.listing.get(path).is_some_and(|entry| entry.is_flagged)
-            && matches!(top.look(path), Err(Errno::NOENT | Errno::NOTDIR))
-    };
+    let is_left_out =
+        |path: &Vec<u8>| base.listing.get(path).is_some_and(|entry| entry.is_flagged) && top.lacks(path);
     let changed = changed.into_iter().filter(|path| !is_left_out(path)).collect();
     Ok((top, Ground::Tree { changed, repositories: upper }))
 }

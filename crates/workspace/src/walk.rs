@@ -80,7 +80,7 @@ impl<'a> Walk<'a> {
         let top = self.top.directory(b".").map_err(|errno| unreadable(b"", errno))?;
         if let Ground::Tree { changed, .. } = &self.ground {
             // What is there in the place of one of them is found on the way.
-            let is_gone = |path: &&Vec<u8>| matches!(self.top.look(path), Err(Errno::NOENT | Errno::NOTDIR));
+            let is_gone = |path: &&Vec<u8>| self.top.lacks(path);
             let gone = changed.iter().filter(|path| self.base.listing.get(path).is_some()).filter(is_gone);
             self.found.removed = gone.cloned().collect();
         }
