@@ -49,6 +49,18 @@ callers!(secrets_are_absent_unless_tracked, |caller| {
     assert_eq!(hidden, expected);
 });
 
+callers!(a_repository_among_secrets_is_not_read_though_something_there_is_tracked, |caller| {
+    let project = Project::repository(caller);
+    project.write(".ssh/known", "shown\n");
+    project.write(".ssh/tools/.git/config", "SECRET\n");
+    project.write(".ssh/tools/.git/HEAD", "ref: refs/heads/main\n");
+    project.git(&["add", "-f", ".ssh/known"]);
+    project.git(&["commit", "-qm", "fixtures"]);
+    let shown = project.run("cat .ssh/known; grep -rs SECRET .; ls -A .ssh/tools; echo > left");
+    assert_eq!(shown, "shown\n");
+    assert_eq!(fs::read_to_string(project.only().join("review/hidden")).unwrap(), ".ssh/tools/.git\0");
+});
+
 callers!(a_name_that_is_hidden_can_be_made_anew, |caller| {
     let project = Project::repository(caller);
     project.write(".env", "SECRET\n");

@@ -37,7 +37,8 @@ pub(crate) fn hide(
     found: &Found,
     trackers: &[Tracker],
 ) -> Result<Vec<PathBuf>, Refusal> {
-    let all = list(found, trackers)?;
+    let mut all = list(found, trackers)?;
+    all.extend(unkept(found, &all));
     for path in &all {
         // What has gone meanwhile is hidden well enough.
         if fs::symlink_metadata(owner.path().join(path)).is_ok() {
@@ -45,6 +46,16 @@ pub(crate) fn hide(
         }
     }
     Ok(all)
+}
+
+/// The `.git` of each repository in a directory that usually holds secrets and is shown, as something in it is tracked: it
+/// gets none of ours, and so it has none.
+fn unkept(found: &Found, hidden: &[PathBuf]) -> Vec<PathBuf> {
+    let hidden: BTreeSet<PathBuf> = hidden.iter().cloned().collect();
+    let is_secret =
+        |path: &Path| found.secret_directories.iter().any(|secret| path.starts_with(path_of(secret)));
+    let repositories = found.repositories.iter().map(|path| path_of(path)).filter(|path| is_secret(path));
+    repositories.map(|path| path.join(".git")).filter(|path| !is_below(path, &hidden)).collect()
 }
 
 /// What is to be hidden; nothing of it lies below something else of it.
