@@ -120,6 +120,13 @@ impl Git {
         self
     }
 
+    /// The same where nobody waits for the disk: what is written can be made again from what it was made from.
+    pub(crate) fn unsynced(self) -> Self {
+        let all =
+            [("GIT_CONFIG_COUNT", "1"), ("GIT_CONFIG_KEY_0", "core.fsync"), ("GIT_CONFIG_VALUE_0", "none")];
+        all.into_iter().fold(self, |git, (name, value)| git.variable(name, value))
+    }
+
     /// The same with what it writes belonging to somebody: root writes as whoever owns a repository.
     pub(crate) fn writing_as(mut self, writer: Option<(u32, u32)>) -> Self {
         self.writer = writer;

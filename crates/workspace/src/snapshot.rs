@@ -94,7 +94,7 @@ fn ground(store: &Store, base: &Base) -> Result<(Directory, Ground), ReviewError
     // By the base's index in our own repository: size and times tell what to compare, and the time of the last change
     // cannot be set by anybody. Submodules are not asked for: that would run git in each.
     let index = store.copy_of_base(INDEX)?;
-    let git = store.git()?.on(owner).with_index(&index);
+    let git = store.git()?.unsynced().on(owner).with_index(&index);
     let printed = git.run(["diff-files", "-z", "--name-only", "--no-renames", "--ignore-submodules=all"])?;
     let changed: BTreeSet<Vec<u8>> =
         printed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect();
@@ -218,7 +218,7 @@ fn copy_one(
 
 fn write(store: &Store, walked: &Walked, staging: &Staging) -> Result<String, ReviewError> {
     let index = store.copy_of_base(INDEX)?;
-    let git = store.git()?.on(staging.path()).with_index(&index);
+    let git = store.git()?.unsynced().on(staging.path()).with_index(&index);
     // What is gone goes first: attributes that are gone count no more for what is written.
     let mut lines = Vec::new();
     for path in walked.removed.iter().chain(walked.written.keys()) {
