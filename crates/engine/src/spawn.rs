@@ -55,6 +55,7 @@ impl WaitingKeeper {
         command.stdin(OwnedFd::from(inner)).stdout(Stdio::null()).stderr(Stdio::null());
         // The command holds the keeper's end, which would keep a keeper's end from being seen; it goes here.
         let process = command.spawn().map_err(EngineError::Keeper)?;
+        jail::send_elsewhere(process.id());
         Ok(Self { socket, process, in_scope })
     }
 }

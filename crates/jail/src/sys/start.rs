@@ -1,0 +1,122 @@
+//! Other programs, started without a copy of our memory, and where a new process begins.
+
+use std::convert::Infallible;
+use std::ffi::{CString, c_int, c_void};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
+
+use syscalls::{Sysno, syscall3};
+
+use super::{NULL, Outcome, check, kill, last_errno, reap};
+
+/// What a new process runs on: many times what its few frames take.
+type Stack = [MaybeUninit<u128>; 256];
+
+/// A program on its way. It shares our memory until it has become that program: a copy would cost the fork, and a page
+/// fault for each page that either side writes. Nobody waits for it meanwhile, as `vfork` would.
+#[derive(Debug)]
+pub(crate) struct Started {
+    pid: i32,
+    pidfd: OwnedFd,
+    /// What it reads and runs on until then; whoever drops this has it ended first.
+    _start: Box<Start>,
+}
+
+/// Addresses of what the kernel is to read, and what they lead to.
+#[derive(Debug)]
+struct Start {
+    path: CString,
+    arguments: Vec<usize>,
+    _words: Vec<CString>,
+    streams: RawFd,
+    stack: Stack,
+}
+
+impl Started {
+    /// Starts a program that has `streams` for all three of its streams and nothing else of ours, not even a variable. A
+    /// failure to become it is its exit code.
+    pub(crate) fn new(path: CString, words: Vec<CString>, streams: BorrowedFd<'_>) -> Outcome<Self> {
+        let arguments = words.iter().map(|word| address(word.as_ptr())).chain([0]).collect();
+        let streams = streams.as_raw_fd();
+        let mut start = Box::new(Start { path, arguments, _words: words, streams, stack: [MaybeUninit::uninit(); _] });
+        let stack = start.stack.as_mut_ptr_range().end.cast::<c_void>();
+        let flags = libc::CLONE_VM | libc::CLONE_PIDFD | libc::SIGCHLD;
+        let (passed, mut pidfd) = ((&raw const *start).cast_mut().cast::<c_void>(), -1);
+        // SAFETY: the new process calls only `leave`, on a stack that nothing else uses. What it reads is neither changed
+        // nor freed before it has ended, which is what `drop` sees to.
+        match unsafe { libc::clone(leave, stack, flags, passed, &raw mut pidfd) } {
+            -1 => Err(last_errno()),
+            // SAFETY: the kernel has just made this descriptor for us.
+            pid => Ok(Self { pid, pidfd: unsafe { OwnedFd::from_raw_fd(pidfd) }, _start: start }),
+        }
+    }
+
+    pub(crate) const fn pid(&self) -> i32 {
+        self.pid
+    }
+
+    pub(crate) fn pidfd(&self) -> BorrowedFd<'_> {
+        self.pidfd.as_fd()
+    }
+}
+
+impl Drop for Started {
+    fn drop(&mut self) {
+        // One that has been waited for is neither there to be killed nor to be reaped.
+        let _ = kill(self.pidfd.as_fd());
+        let _ = reap(self.pidfd.as_fd());
+    }
+}
+
+impl Start {
+    /// Nothing of ours goes to a program that may have other privileges but its arguments.
+    fn become_program(&self) -> Result<Infallible, c_int> {
+        for stream in 0..=2 {
+            call(Sysno::dup3, [self.streams as usize, stream, 0])?;
+        }
+        call(Sysno::close_range, [3, u32::MAX as usize, 0])?;
+        let nothing = [0_usize];
+        let files = [address(self.path.as_ptr()), address(self.arguments.as_ptr()), address(nothing.as_ptr())];
+        call(Sysno::execve, files)?;
+        Err(libc::EINVAL)
+    }
+}
+
+/// The new process's whole life before its program.
+extern "C" fn leave(start: *mut c_void) -> c_int {
+    // SAFETY: it is the start that `Started::new` passed, which outlives this process's stay in it.
+    let Err(errno) = unsafe { &*start.cast::<Start>() }.become_program();
+    loop {
+        let _ = call(Sysno::exit_group, [errno as usize, 0, 0]);
+    }
+}
+
+/// A pointer as the kernel takes it. That the memory behind it is read is thereby known to the compiler.
+fn address<T>(pointer: *const T) -> usize {
+    pointer.expose_provenance()
+}
+
+/// A raw system call; the error is its number. libc's wrapper would leave it in errno, which is the maker's too.
+fn call(number: Sysno, [a, b, c]: [usize; 3]) -> Result<usize, c_int> {
+    // SAFETY: every caller passes the arguments that the call takes, and pointers to live memory.
+    unsafe { syscall3(number, a, b, c) }.map_err(|errno| errno.into_raw())
+}
+
+/// Lets a process that was just made begin on another processor than ours, where there is one. The kernel leaves it behind
+/// its maker when all are busy at that moment, and does not look again when one falls idle soon after.
+pub(crate) fn send_elsewhere(pid: i32) -> Outcome {
+    let mut all = [0_u64; 128];
+    let size = raw!(libc::SYS_sched_getaffinity, 0, size_of_val(&all), all.as_mut_ptr())? as usize;
+    let mut here = 0_u32;
+    raw!(libc::SYS_getcpu, &raw mut here, NULL, NULL)?;
+    let mut others = all;
+    if let Some(word) = others.get_mut(here as usize / 64) {
+        *word &= !(1 << (here % 64));
+    }
+    if others.iter().all(|word| *word == 0) {
+        return Ok(());
+    }
+    raw!(libc::SYS_sched_setaffinity, pid, size, others.as_ptr())?;
+    // It is only to begin there.
+    raw!(libc::SYS_sched_setaffinity, pid, size, all.as_ptr()).map(drop)
+}
