@@ -38,7 +38,8 @@ impl Started {
     pub(crate) fn new(path: CString, words: Vec<CString>, streams: BorrowedFd<'_>) -> Outcome<Self> {
         let arguments = words.iter().map(|word| address(word.as_ptr())).chain([0]).collect();
         let streams = streams.as_raw_fd();
-        let mut start = Box::new(Start { path, arguments, _words: words, streams, stack: [MaybeUninit::uninit(); _] });
+        let mut start =
+            Box::new(Start { path, arguments, _words: words, streams, stack: [MaybeUninit::uninit(); _] });
         let stack = start.stack.as_mut_ptr_range().end.cast::<c_void>();
         let flags = libc::CLONE_VM | libc::CLONE_PIDFD | libc::SIGCHLD;
         let (passed, mut pidfd) = ((&raw const *start).cast_mut().cast::<c_void>(), -1);
@@ -76,7 +77,8 @@ impl Start {
         }
         call(Sysno::close_range, [3, u32::MAX as usize, 0])?;
         let nothing = [0_usize];
-        let files = [address(self.path.as_ptr()), address(self.arguments.as_ptr()), address(nothing.as_ptr())];
+        let files =
+            [address(self.path.as_ptr()), address(self.arguments.as_ptr()), address(nothing.as_ptr())];
         call(Sysno::execve, files)?;
         Err(libc::EINVAL)
     }
@@ -119,4 +121,49 @@ pub(crate) fn send_elsewhere(pid: i32) -> Outcome {
     raw!(libc::SYS_sched_setaffinity, pid, size, others.as_ptr())?;
     // It is only to begin there.
     raw!(libc::SYS_sched_setaffinity, pid, size, all.as_ptr()).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::path::Path;
+    use std::process::Command;
+
+    use rustix::process::{WaitId, WaitIdOptions, waitid};
+
+    use super::*;
+
+    fn exit_code(program: &CString, words: &[&str]) -> i32 {
+        let words = words.iter().map(|word| CString::new(*word).unwrap()).collect();
+        let null = File::options().read(true).write(true).open("/dev/null").unwrap();
+        let started = Started::new(program.clone(), words, null.as_fd()).unwrap();
+        let status = waitid(WaitId::PidFd(started.pidfd()), WaitIdOptions::EXITED).unwrap();
+        status.unwrap().exit_status().unwrap()
+    }
+
+    #[test]
+    fn a_program_is_started_with_its_words_and_nothing_else() {
+        let shell = c"/bin/sh".to_owned();
+        assert_eq!(exit_code(&shell, &["sh", "-c", "exit 7"]), 7);
+        let bare = "test \"$#\" = 1 || exit 1; test -z \"$HOME\" || exit 2; ls -l /proc/self/fd | grep -q socket && exit 3; exit 0";
+        let _open = std::os::unix::net::UnixStream::pair().unwrap();
+        assert_eq!(exit_code(&shell, &["sh", "-c", bare, "sh", "one"]), 0);
+        assert_eq!(exit_code(&c"/nowhere/at-all".to_owned(), &["x"]), libc::ENOENT);
+    }
+
+    #[test]
+    fn where_a_process_begins_is_not_where_it_has_to_stay() {
+        let mut child = Command::new("sleep").arg("30").spawn().unwrap();
+        send_elsewhere(child.id().cast_signed()).unwrap();
+        let allowed = |process: &Path| {
+            let status = fs::read_to_string(process.join("status")).unwrap();
+            status.lines().find(|line| line.starts_with("Cpus_allowed:")).unwrap().to_owned()
+        };
+        assert_eq!(
+            allowed(&Path::new("/proc").join(child.id().to_string())),
+            allowed(Path::new("/proc/self"))
+        );
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
 }
