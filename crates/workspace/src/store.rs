@@ -86,6 +86,17 @@ impl Store {
         Ok(())
     }
 
+    /// What of a file's kind is believed, by the configuration of ours.
+    pub(crate) fn trust(&self) -> Result<Trust, ReviewError> {
+        let path = self.files.git().join("config");
+        let text = fs::read_to_string(&path).map_err(ReviewError::file(&path))?;
+        let is_off = |name: &str| {
+            let mut values = text.lines().filter_map(|line| line.trim().split_once(" = "));
+            values.any(|(key, value)| key == name && is_false(value))
+        };
+        Ok(Trust { executable: !is_off("filemode"), links: !is_off("symlinks") })
+    }
+
     /// The commit that everything began with.
     pub(crate) fn base_commit(&self) -> Option<&str> {
         self.recorded.repository.as_ref()?.head.commit.as_deref()
@@ -101,6 +112,25 @@ impl Store {
 
     pub(crate) fn object_format(&self) -> &str {
         self.recorded.repository.as_ref().map_or("sha1", |repository| repository.object_format.as_str())
+    }
+}
+
+/// What of a file's kind is believed: some file systems keep neither.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trust {
+    executable: bool,
+    links: bool,
+}
+
+impl Trust {
+    /// The mode of a file that was another one before, as git would have it.
+    pub(crate) fn mode(self, before: Option<&str>, is_executable: bool) -> &'static str {
+        match before {
+            Some("120000") if !self.links => "120000",
+            Some("100755") if !self.executable => "100755",
+            _ if is_executable && self.executable => "100755",
+            _ => "100644",
+        }
     }
 }
 
@@ -143,6 +173,11 @@ pub(crate) fn make(directory: &Path, object_format: &str, preferences: &Preferen
     attributes.extend_from_slice(ATTRIBUTES.as_bytes());
     fs::write(directory.join("info/attributes"), attributes)?;
     fs::write(directory.join("HEAD"), "ref: refs/heads/none\n")
+}
+
+/// Whether a value is a no, for git.
+fn is_false(value: &str) -> bool {
+    value.is_empty() || matches!(value.to_ascii_lowercase().as_str(), "false" | "no" | "off" | "0")
 }
 
 /// Copies an index with its time: git compares that with the times of files to know which may have changed unseen.
