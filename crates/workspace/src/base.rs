@@ -62,6 +62,11 @@ impl Base {
         let nested = read_paths(&path)?;
         Ok(Self { tree, listing, nested })
     }
+
+    /// Its tree, to make another one of; none where it is empty, as nothing has to be there then.
+    pub(crate) fn beginning(&self) -> Option<&str> {
+        Some(self.tree.as_str()).filter(|_| !self.listing.entries().is_empty())
+    }
 }
 
 /// Paths in a file, each ended by a NUL; none where there is no file.

@@ -154,11 +154,11 @@ pub(crate) fn also_known(store: &Store, base: &Base) -> Result<BTreeSet<Vec<u8>>
     Ok(printed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect())
 }
 
-/// What each of them changed.
+/// What each of them changed, and whether that was more than is read.
 pub(crate) fn differences(
     git: &Git,
     commits: &[Commit],
-) -> Result<Vec<(String, change::Difference)>, ReviewError> {
+) -> Result<(Vec<(String, change::Difference)>, bool), ReviewError> {
     let ids: Vec<String> = commits.iter().map(|commit| commit.id.clone()).collect();
-    if ids.is_empty() { Ok(Vec::new()) } else { change::of_commits(git, &ids) }
+    if ids.is_empty() { Ok((Vec::new(), false)) } else { change::of_commits(git, &ids) }
 }

@@ -13,7 +13,7 @@ const PROGRAMS: [&str; 4] =
     ["/usr/bin/git", "/usr/local/bin/git", "/bin/git", "/run/current-system/sw/bin/git"];
 
 /// What is said on each command line: nothing of it can be overruled by a file.
-const SETTINGS: [&str; 14] = [
+const SETTINGS: [&str; 16] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.untrackedCache=false",
@@ -22,6 +22,8 @@ const SETTINGS: [&str; 14] = [
     "core.pager=cat",
     "core.sshCommand=false",
     "core.quotePath=false",
+    "core.protectHFS=true",
+    "core.protectNTFS=true",
     "diff.ignoreSubmodules=dirty",
     "submodule.recurse=false",
     "protocol.allow=never",
@@ -174,6 +176,7 @@ impl Git {
             ("GIT_LITERAL_PATHSPECS", "1"),
             ("GIT_OPTIONAL_LOCKS", "0"),
             ("GIT_TERMINAL_PROMPT", "0"),
+            ("GIT_NO_LAZY_FETCH", "1"),
         ] {
             command.env(name, value);
         }

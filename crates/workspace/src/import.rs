@@ -8,6 +8,10 @@ use std::process::{Child, ChildStdin, Stdio};
 use crate::error::ReviewError;
 use crate::git::{Git, GitError, Said};
 use crate::quote;
+use crate::target::Entry;
+
+/// The mode of what is not there.
+const GONE: &str = "000000";
 
 /// What is larger is not compressed against others, nor held in memory.
 const LARGE: &str = "core.bigFileThreshold=8m";
@@ -57,6 +61,17 @@ impl Import {
         self.tell(format!("M {mode} {object} ").as_bytes());
         self.tell(&quote::quoted(path));
         self.tell(b"\n");
+    }
+
+    /// The same of many: first everything goes that goes.
+    pub(crate) fn with(mut self, entries: &[Entry]) -> Self {
+        for (path, ..) in entries.iter().filter(|(_, mode, _)| mode == GONE) {
+            self.remove(path);
+        }
+        for (path, mode, object) in entries.iter().filter(|(_, mode, _)| mode != GONE) {
+            self.put(path, mode, object);
+        }
+        self
     }
 
     /// A path is a new object with this content.

@@ -7,6 +7,7 @@
 mod aftermath;
 mod base;
 mod beneath;
+mod blobs;
 mod branch;
 mod change;
 mod commits;
@@ -27,6 +28,7 @@ mod listing;
 mod making;
 mod merge;
 mod mover;
+mod names;
 mod nested;
 mod owner;
 mod owner_now;

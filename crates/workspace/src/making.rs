@@ -15,7 +15,7 @@ use crate::import::Import;
 use crate::inert::inert_name;
 use crate::layer::{Directory, notes};
 use crate::limits::Limits;
-use crate::listing::Listing;
+use crate::listing::{Listing, is_attributes};
 use crate::remark::{Remark, Why};
 use crate::seen::Seen;
 use crate::staging::{self, Staging};
@@ -66,8 +66,7 @@ impl Making<'_> {
     /// Makes it. What cannot be read, or is something else by now, is left out and named.
     pub(crate) fn run(mut self, walked: &mut Walked) -> Result<Made, ReviewError> {
         let git = self.store.git()?.unsynced();
-        let tree = Some(self.base.tree.as_str()).filter(|_| !self.base.listing.entries().is_empty());
-        let mut import = Import::begin(&git, tree)?;
+        let mut import = Import::begin(&git, self.base.beginning())?;
         for path in &walked.removed {
             import.remove(path);
         }
@@ -242,8 +241,4 @@ fn lost<T>(path: &[u8], errno: Errno) -> Result<Option<T>, ReviewError> {
 
 fn lost_by_git(path: &[u8]) -> ReviewError {
     ReviewError::File { path: inert_name(path).into(), source: io::ErrorKind::NotFound.into() }
-}
-
-fn is_attributes(path: &[u8]) -> bool {
-    path == b".gitattributes" || path.ends_with(b"/.gitattributes")
 }

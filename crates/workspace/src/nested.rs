@@ -1,5 +1,4 @@
-//! Repositories in a layer, read as data: no git ever runs in one. Names that only look like a repository's are refused,
-//! as git does.
+//! Repositories in a layer, read as data: no git ever runs in one.
 
 use std::io::Read as _;
 
@@ -10,18 +9,6 @@ use crate::walk::joined;
 const SHORT: u64 = 1024;
 /// A list of refs is not read further.
 const LIST: u64 = 16 << 20;
-
-/// Whether git would refuse a name: one that some file system takes for `.git`, or a link called `.gitmodules`.
-pub(crate) fn is_refused(name: &[u8], is_link: bool) -> bool {
-    let name = name.to_ascii_lowercase();
-    let end = name.iter().position(|byte| *byte == b':' || *byte == b'\\').unwrap_or(name.len());
-    let name = name.get(..end).unwrap_or_default();
-    let end = name.iter().rposition(|byte| !matches!(byte, b' ' | b'.')).map_or(0, |last| last + 1);
-    let bare = name.get(..end).unwrap_or_default();
-    let is_modules =
-        [b".gitmodules".as_slice(), b"gitmod~", b"gi7eba~"].iter().any(|it| bare.starts_with(it));
-    bare == b".git" || bare == b"git~1" || (is_link && is_modules)
-}
 
 /// The commit that the workspace's own repository stands at inside.
 pub(crate) fn tip(top: &Directory, length: usize) -> Option<String> {
@@ -91,17 +78,6 @@ fn plain(directory: &[u8], path: &[u8]) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_that_pass_for_a_repository_are_refused() {
-        for name in [".git", ".GIT", ".git. .", "git~1", ".git::$INDEX", "GIT~1 "] {
-            assert!(is_refused(name.as_bytes(), false), "{name}");
-        }
-        for name in [".gitignore", ".github", "git", ".gitmodules", "git~2"] {
-            assert!(!is_refused(name.as_bytes(), false), "{name}");
-        }
-        assert!(is_refused(b".gitmodules", true) && !is_refused(b".gitattributes", true));
-    }
 
     #[test]
     fn paths_stay_inside() {

@@ -102,14 +102,6 @@ impl Store {
         self.recorded.repository.as_ref()?.head.commit.as_deref()
     }
 
-    /// The content of a blob, as much as is looked at.
-    pub(crate) fn blob(&self, object: &str) -> Result<Vec<u8>, ReviewError> {
-        if object.bytes().all(|byte| byte == b'0') {
-            return Ok(Vec::new());
-        }
-        Ok(self.git()?.run(["cat-file", "blob", object])?)
-    }
-
     pub(crate) fn object_format(&self) -> &str {
         self.recorded.repository.as_ref().map_or("sha1", |repository| repository.object_format.as_str())
     }

@@ -16,6 +16,7 @@ use crate::git::Git;
 use crate::ignore::Ignore;
 use crate::layer::{Directory, Entry, Kind, Notes};
 use crate::limits::Limits;
+use crate::names;
 use crate::nested;
 use crate::remark::{Remark, Why};
 use crate::seen::Seen;
@@ -161,7 +162,7 @@ impl<'a> Walk<'a> {
         }
         let why = if path.len() > self.limits.path {
             Why::Long
-        } else if nested::is_refused(&entry.name, matches!(entry.kind, Kind::Link)) {
+        } else if names::is_refused(&entry.name, matches!(entry.kind, Kind::Link)) {
             Why::Name
         } else {
             return true;

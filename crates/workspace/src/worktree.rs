@@ -13,7 +13,7 @@ use rustix::fs::{AtFlags, FileType, statat};
 use rustix::io::Errno;
 
 use crate::branch::writer;
-use crate::change::{self, Change, Renames};
+use crate::change::{self, Change};
 use crate::error::ReviewError;
 use crate::inert::inert_name;
 use crate::journal::Journal;
@@ -24,7 +24,7 @@ use crate::plan::{Identity, Plan, Step};
 use crate::record::Files;
 use crate::review::mark_applied;
 use crate::staging::above;
-use crate::target::{Order, Selection, Target, put};
+use crate::target::{Entry, Order, Selection, Target, put};
 
 /// What becomes of files that the owner has changed, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,15 +47,12 @@ pub struct Brought {
     pub submodules: Vec<Vec<u8>>,
 }
 
-/// What a path is to become: its mode and its blob; `000000` where it goes.
-type Entry = (Vec<u8>, String, String);
-
 /// Takes the changes into the owner's tree. All or nothing.
 pub fn apply_to_worktree(files: &Files, order: &Order, both: Both) -> Result<Brought, ReviewError> {
     let target = Target::of(files, order)?;
     let store = &target.store;
     let git = store.git()?;
-    let changes = change::between(&git, &target.base.tree, &target.tree, Renames::Ignored)?.changes;
+    let changes = change::names(&git, &target.base.tree, &target.tree)?;
     let paths: BTreeSet<Vec<u8>> = changes.iter().map(|change| change.path.clone()).collect();
     let owner: OwnedFd = File::open(&store.recorded.owner)
         .map_err(|_| ReviewError::OwnerGone(store.recorded.owner.clone()))?
@@ -77,7 +74,7 @@ pub fn apply_to_worktree(files: &Files, order: &Order, both: Both) -> Result<Bro
         }
         let yours = now.tree()?;
         let merged = merge::merge(store, &target.base.tree, &yours, &target.tree)?;
-        entries = self::entries(&change::between(&git, &yours, &merged.tree, Renames::Ignored)?.changes);
+        entries = self::entries(&change::names(&git, &yours, &merged.tree)?);
         entries.extend(merged.beside);
         brought.conflicts = merged.conflicts;
     } else {
