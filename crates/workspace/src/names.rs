@@ -104,7 +104,7 @@ mod tests {
         let git = |words: &[&str]| {
             let mut command = Command::new("git");
             command.args(["-c", "core.protectHFS=true", "-c", "core.protectNTFS=true"]).args(words);
-            command.current_dir(place.path()).env("HOME", place.path()).stderr(Stdio::null());
+            command.current_dir(place.path()).env("HOME", place.path());
             command
         };
         assert!(git(&["init", "-q"]).status().unwrap().success());
@@ -115,10 +115,20 @@ mod tests {
             lines.extend_from_slice(name);
             lines.push(0);
         }
-        let mut child =
-            git(&["update-index", "-z", "--replace", "--index-info"]).stdin(Stdio::piped()).spawn().unwrap();
+        let mut command = git(&["update-index", "-z", "--replace", "--index-info"]);
+        let mut child = command.stdin(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         std::io::Write::write_all(&mut child.stdin.take().unwrap(), &lines).unwrap();
-        child.wait().unwrap().success()
+        let output = child.wait_with_output().unwrap();
+        // What it refuses it leaves out, and says so.
+        output.status.success() && output.stderr.is_empty()
+    }
+
+    #[test]
+    fn git_says_what_it_refuses() {
+        assert!(is_taken(&[(b"plain".to_vec(), false)]));
+        for (name, is_link) in [(".g\u{200c}it", false), ("a\\.git", false), ("gi~12345", true)] {
+            assert!(!is_taken(&[(name.as_bytes().to_vec(), is_link)]), "{name:?}");
+        }
     }
 
     proptest! {
