@@ -17,6 +17,9 @@ use crate::nested;
 use crate::record::{Files, Recorded};
 use crate::store::{Store, write_whole};
 
+/// A few bytes of a pack can say that an object has any length: what would not fit into so much memory is refused.
+const LARGEST_OBJECT: &str = "1g";
+
 /// The commit that was taken last.
 const TIP: &str = "tip";
 
@@ -83,7 +86,8 @@ fn index(git: &Git, pack: &mut dyn Read) -> Result<(), ReviewError> {
     let most = format!("--max-input-size={}", limits::PACK);
     let words = ["index-pack", "--strict", "--fix-thin", "--stdin", &most];
     // What git only warns of in the history of others is refused of an enemy.
-    let mut command = git.clone().set("transfer.fsckObjects=true").command(words);
+    let git = git.clone().set("transfer.fsckObjects=true").variable("GIT_ALLOC_LIMIT", LARGEST_OBJECT);
+    let mut command = git.command(words);
     command.stdin(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(GitError::Run)?;
     let read = child.stdin.take().map_or(Ok(0), |mut stdin| {

@@ -7,14 +7,19 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use crate::git::{Git, GitError};
 
-/// As many bytes are asked at once; they fit into a pipe, so that neither side waits for the other.
+/// As many bytes are asked at once, or as many as fit into the pipe, so that neither side waits for the other: somebody
+/// inside can use up what a user may have in pipes, and then new ones are small.
 const AT_ONCE: usize = 32 << 10;
+
+/// What is around a path in a question.
+const AROUND: usize = 3;
 
 /// A process that answers.
 pub(crate) struct Ignore {
     child: Child,
     questions: ChildStdin,
     answers: BufReader<ChildStdout>,
+    at_once: usize,
 }
 
 impl Ignore {
@@ -29,7 +34,10 @@ impl Ignore {
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(GitError::Run)?;
         match (child.stdin.take(), child.stdout.take()) {
             (Some(questions), Some(answers)) => {
-                Ok(Self { child, questions, answers: BufReader::new(answers) })
+                let room = rustix::pipe::fcntl_getpipe_size(&questions)
+                    .map_err(|errno| GitError::Run(errno.into()))?;
+                let at_once = AT_ONCE.min(room);
+                Ok(Self { child, questions, answers: BufReader::new(answers), at_once })
             }
             _ => Err(GitError::Run(std::io::ErrorKind::BrokenPipe.into())),
         }
@@ -43,7 +51,7 @@ impl Ignore {
             let mut asked = Vec::new();
             let mut count = 0;
             for path in rest {
-                if count > 0 && asked.len() + path.len() > AT_ONCE {
+                if count > 0 && asked.len() + path.len() + AROUND > self.at_once {
                     break;
                 }
                 asked.extend_from_slice(b"./");

@@ -33,6 +33,7 @@ mod nested;
 mod owner;
 mod owner_now;
 mod patch;
+mod person;
 mod pin;
 mod plan;
 mod preferences;

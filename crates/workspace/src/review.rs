@@ -217,8 +217,11 @@ fn judge(blobs: &mut Blobs<'_>, change: &Change, known: Known<'_>) -> Result<Vec
     Ok(risk::of(change, Known { texts, ..known }))
 }
 
-/// The commits with what each changed, and whether that was more than is read.
-fn reviewed_commits(store: &Store, git: &Git) -> Result<(Vec<(Commit, Vec<Reviewed>)>, bool), ReviewError> {
+/// Commits with what each changed.
+type Changed = Vec<(Commit, Vec<Reviewed>)>;
+
+/// The commits, and whether there is more in them than is read.
+fn reviewed_commits(store: &Store, git: &Git) -> Result<(Changed, bool), ReviewError> {
     let Some(tip) = commits::accepted(store) else { return Ok((Vec::new(), false)) };
     let commits = commits::list(store, git, &tip)?;
     let (mut differences, is_cut) = commits::differences(git, &commits)?;

@@ -39,6 +39,7 @@ pub(crate) struct Walk<'a> {
     ignore: Option<Ignore>,
     ruled: BTreeSet<Vec<u8>>,
     seen: u64,
+    names: u64,
     bytes: u64,
     found: Walked,
 }
@@ -57,6 +58,7 @@ impl<'a> Walk<'a> {
         let mut limits = Limits::default();
         if matches!(ground, Ground::Tree { .. }) {
             limits.entries = crate::survey::MOST as u64;
+            limits.names *= 4;
         }
         Self {
             base,
@@ -71,6 +73,7 @@ impl<'a> Walk<'a> {
             ignore: None,
             ruled: BTreeSet::new(),
             seen: 0,
+            names: 0,
             bytes: 0,
             found: Walked::default(),
         }
@@ -108,6 +111,11 @@ impl<'a> Walk<'a> {
         let entries = directory.entries(most).map_err(|errno| unreadable(path, errno))?;
         let entries = entries.ok_or(ReviewError::TooMuch { what: "entries", most: self.limits.entries })?;
         self.seen += entries.len() as u64;
+        let names: usize = entries.iter().map(|entry| path.len() + entry.name.len() + 1).sum();
+        self.names = self.names.saturating_add(names as u64);
+        if self.names > self.limits.names {
+            return Err(ReviewError::TooMuch { what: "bytes of names", most: self.limits.names });
+        }
         let entries: Vec<(Vec<u8>, Entry)> =
             entries.into_iter().map(|entry| (joined(path, &entry.name), entry)).collect();
         let entries: Vec<(Vec<u8>, Entry)> = entries
