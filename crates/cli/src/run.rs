@@ -61,11 +61,7 @@ pub(crate) fn run(run: Run, keeper: WaitingKeeper) -> Result<ExitCode, Failure> 
     if !engine.is_running(&spec.id) && engine.spec(&spec.id).is_ok() {
         match spec.workspace {
             Workspace::Empty => {}
-            Workspace::Review(_) => {
-                if engine.settle(&spec.id)? {
-                    workspace::say_that_changes_wait(&spec.id);
-                }
-            }
+            Workspace::Review(_) => workspace::say_what_is_left(&spec.id, engine.settle(&spec.id)?),
             Workspace::Direct(_) => review::conclude(&engine, &spec.id)?,
         }
     }

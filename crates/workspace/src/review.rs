@@ -17,6 +17,7 @@ use crate::remark::Remark;
 use crate::risk::{self, Known, Risk};
 use crate::snapshot::Snapshot;
 use crate::store::{Store, write_whole};
+use crate::waiting;
 
 /// The tree that was shown last.
 const SHOWN: &str = "shown";
@@ -107,7 +108,8 @@ pub(crate) fn shown(store: &Store) -> Option<String> {
 /// Says that a tree has been taken.
 pub(crate) fn mark_applied(store: &Store, tree: &str) -> Result<(), ReviewError> {
     let path = store.own("applied");
-    write_whole(&path, format!("{tree}\n").as_bytes()).map_err(ReviewError::file(&path))
+    write_whole(&path, format!("{tree}\n").as_bytes()).map_err(ReviewError::file(&path))?;
+    waiting::forget(store)
 }
 
 pub(crate) fn look(

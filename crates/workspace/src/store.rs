@@ -7,6 +7,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use crate::error::ReviewError;
 use crate::git::{Git, GitError};
@@ -28,18 +29,29 @@ pub(crate) struct Store {
 impl Store {
     /// Waits until nobody else is at it.
     pub(crate) fn open(files: &Files) -> Result<Self, ReviewError> {
+        Self::locked(files, FlockOperation::LockExclusive)?.ok_or(ReviewError::NoWorkspace)
+    }
+
+    /// The same without waiting: none where somebody else is at it.
+    pub(crate) fn try_open(files: &Files) -> Result<Option<Self>, ReviewError> {
+        Self::locked(files, FlockOperation::NonBlockingLockExclusive)
+    }
+
+    fn locked(files: &Files, operation: FlockOperation) -> Result<Option<Self>, ReviewError> {
         let review = files.review();
         let failed = ReviewError::file(&review);
         let lock = match File::open(&review) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(ReviewError::NoWorkspace),
             opened => opened.map_err(failed)?,
         };
-        while let Err(errno) = flock(&lock, FlockOperation::LockExclusive) {
-            if errno != rustix::io::Errno::INTR {
-                return Err(failed(errno.into()));
+        while let Err(errno) = flock(&lock, operation) {
+            match errno {
+                Errno::INTR => {}
+                Errno::WOULDBLOCK => return Ok(None),
+                errno => return Err(failed(errno.into())),
             }
         }
-        Ok(Self { recorded: read_recorded(files)?, files: files.clone(), _lock: lock })
+        Ok(Some(Self { recorded: read_recorded(files)?, files: files.clone(), _lock: lock }))
     }
 
     /// git in our repository, with the owner's objects to read.
