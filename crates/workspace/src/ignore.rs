@@ -19,7 +19,6 @@ pub(crate) struct Ignore {
     child: Child,
     questions: ChildStdin,
     answers: BufReader<ChildStdout>,
-    at_once: usize,
 }
 
 impl Ignore {
@@ -34,10 +33,7 @@ impl Ignore {
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(GitError::Run)?;
         match (child.stdin.take(), child.stdout.take()) {
             (Some(questions), Some(answers)) => {
-                let room = rustix::pipe::fcntl_getpipe_size(&questions)
-                    .map_err(|errno| GitError::Run(errno.into()))?;
-                let at_once = AT_ONCE.min(room);
-                Ok(Self { child, questions, answers: BufReader::new(answers), at_once })
+                Ok(Self { child, questions, answers: BufReader::new(answers) })
             }
             _ => Err(GitError::Run(std::io::ErrorKind::BrokenPipe.into())),
         }
@@ -46,12 +42,14 @@ impl Ignore {
     /// Which of them it would ignore, in their order.
     pub(crate) fn ask(&mut self, paths: &[&[u8]]) -> Result<Vec<bool>, GitError> {
         let mut ignored = Vec::with_capacity(paths.len());
+        let room = rustix::pipe::fcntl_getpipe_size(&self.questions);
+        let at_once = AT_ONCE.min(room.map_err(|errno| GitError::Run(errno.into()))?);
         let mut rest = paths;
         while !rest.is_empty() {
             let mut asked = Vec::new();
             let mut count = 0;
             for path in rest {
-                if count > 0 && asked.len() + path.len() + AROUND > self.at_once {
+                if count > 0 && asked.len() + path.len() + AROUND > at_once {
                     break;
                 }
                 asked.extend_from_slice(b"./");
@@ -86,5 +84,37 @@ impl Drop for Ignore {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn small_pipes_are_no_hindrance() {
+        let place = tempfile::tempdir().unwrap();
+        let init = std::process::Command::new("git").args(["init", "-q"]).current_dir(place.path()).status();
+        assert!(init.unwrap().success());
+        std::fs::write(place.path().join(".gitignore"), "*.log\n").unwrap();
+        let git = Git::new(&place.path().join(".git")).unwrap();
+        let mut ignore = Ignore::start(&git, place.path()).unwrap();
+        for end in
+            [rustix::fd::AsFd::as_fd(&ignore.questions), rustix::fd::AsFd::as_fd(ignore.answers.get_ref())]
+        {
+            rustix::pipe::fcntl_setpipe_size(end, 4096).unwrap();
+        }
+        let names: Vec<String> =
+            (0..5000).map(|number| format!("a-name-of-some-length-{number}.log")).collect();
+        let (done, waited) = mpsc::channel();
+        std::thread::spawn(move || {
+            let paths: Vec<&[u8]> = names.iter().map(String::as_bytes).collect();
+            let answers = ignore.ask(&paths).unwrap();
+            done.send(answers.len() == paths.len() && answers.iter().all(|ignored| *ignored)).unwrap();
+        });
+        assert_eq!(waited.recv_timeout(Duration::from_secs(60)), Ok(true));
     }
 }
