@@ -1,5 +1,7 @@
 //! What differs between two trees, file by file and line by line, as git tells it.
 
+mod absent;
+
 use std::io::Read as _;
 use std::process::Stdio;
 
@@ -59,7 +61,7 @@ pub struct Change {
     pub hunks: Vec<Hunk>,
     pub(crate) old_object: String,
     pub(crate) object: String,
-    /// Whether not all of its lines are here, as there were too many before them.
+    /// Whether not all of its lines are here: there were too many before them, or what it was is not known.
     pub(crate) is_unread: bool,
 }
 
@@ -107,6 +109,15 @@ pub(crate) fn between(git: &Git, old: &str, new: &str, renames: Renames) -> Resu
     if old == new {
         return Ok(Difference::default());
     }
+    match compare(git, old, new, renames) {
+        Err(error @ ReviewError::Git(GitError::Failed { .. })) => {
+            absent::between(git, old, new, renames)?.ok_or(error)
+        }
+        compared => compared,
+    }
+}
+
+fn compare(git: &Git, old: &str, new: &str, renames: Renames) -> Result<Difference, ReviewError> {
     let renames = if renames == Renames::Found { "-M" } else { "--no-renames" };
     let (printed, is_cut) = printed(git, &["--numstat", "-p", renames, old, new], Vec::new())?;
     let (mut difference, _) = parse(&printed).ok_or_else(|| unreadable(is_cut))?;

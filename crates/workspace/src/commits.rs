@@ -138,14 +138,18 @@ pub(crate) fn list(store: &Store, git: &Git, tip: &str) -> Result<Vec<Commit>, R
         tip,
     ];
     words.extend(store.base_commit().into_iter().flat_map(|base| ["--not", base]));
-    let printed = git.run(words)?;
+    Ok(read_list(&git.run(words)?))
+}
+
+/// Reads three fields for each commit, each ended by a NUL.
+pub(crate) fn read_list(printed: &[u8]) -> Vec<Commit> {
     let fields: Vec<&[u8]> = printed.split(|byte| *byte == 0).collect();
     let commits = fields.chunks_exact(3).filter_map(|fields| {
         let [id, author, subject] = fields else { return None };
         let id = String::from_utf8_lossy(id).trim().to_owned();
         Some(Commit { id, author: author.to_vec(), subject: subject.to_vec() })
     });
-    Ok(commits.collect())
+    commits.collect()
 }
 
 /// Paths that the agent has committed and the base does not have: git tracks them now, ignored or not.

@@ -14,6 +14,8 @@ mod commits;
 mod direct;
 mod discard;
 mod error;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
 mod git;
 mod guest;
 mod hide;

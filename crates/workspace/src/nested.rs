@@ -27,17 +27,33 @@ pub(crate) fn head(top: &Directory, path: &[u8], length: usize) -> Option<String
 
 /// What HEAD is in a directory of git's.
 fn resolve(top: &Directory, directory: &[u8], length: usize) -> Option<String> {
-    let text = read(top, &joined(directory, b"HEAD"), SHORT)?;
-    let Some(name) = text.strip_prefix(b"ref: ") else { return commit(&text, length) };
-    let name = name.trim_ascii();
-    let is_plain = |part: &[u8]| !part.is_empty() && !part.starts_with(b".");
-    if !name.starts_with(b"refs/") || !name.split(|byte| *byte == b'/').all(is_plain) {
-        return None;
-    }
-    if let Some(text) = read(top, &joined(directory, name), SHORT) {
+    let name = match read_head(&read(top, &joined(directory, b"HEAD"), SHORT)?, length)? {
+        Head::Commit(commit) => return Some(commit),
+        Head::Ref(name) => name,
+    };
+    if let Some(text) = read(top, &joined(directory, &name), SHORT) {
         return commit(&text, length);
     }
-    let packed = read(top, &joined(directory, b"packed-refs"), LIST)?;
+    in_list(&read(top, &joined(directory, b"packed-refs"), LIST)?, &name, length)
+}
+
+/// What a HEAD says.
+pub(crate) enum Head {
+    Commit(String),
+    Ref(Vec<u8>),
+}
+
+/// Reads a HEAD; none where it says something else, or leads away.
+pub(crate) fn read_head(text: &[u8], length: usize) -> Option<Head> {
+    let Some(name) = text.strip_prefix(b"ref: ") else { return commit(text, length).map(Head::Commit) };
+    let name = name.trim_ascii();
+    let is_plain = |part: &[u8]| !part.is_empty() && !part.starts_with(b".");
+    let is_ref = name.starts_with(b"refs/") && name.split(|byte| *byte == b'/').all(is_plain);
+    is_ref.then(|| Head::Ref(name.to_vec()))
+}
+
+/// The commit of a ref in a list of refs.
+pub(crate) fn in_list(packed: &[u8], name: &[u8], length: usize) -> Option<String> {
     let mut lines = packed.split(|byte| *byte == b'\n');
     lines.find_map(|line| {
         let (object, rest) = line.split_at_checked(length)?;
@@ -60,7 +76,7 @@ fn read(top: &Directory, path: &[u8], most: u64) -> Option<Vec<u8>> {
 }
 
 /// Where a relative path leads from a directory, by its text alone; none where that is outside.
-fn plain(directory: &[u8], path: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn plain(directory: &[u8], path: &[u8]) -> Option<Vec<u8>> {
     if path.starts_with(b"/") {
         return None;
     }

@@ -44,8 +44,11 @@ impl OwnerNow {
         let mut ways = Ways { root: root.into(), open: HashMap::new() };
         let (mut blocked, mut readable) = (BTreeSet::new(), Vec::new());
         for path in paths {
-            let is_gitlink = base.listing.get(path).is_some_and(|entry| entry.mode == "160000");
+            let listed = base.listing.get(path);
+            let is_gitlink = listed.is_some_and(|entry| entry.mode == "160000");
             match ways.kind(path) {
+                // It was left out of the checkout, and is not gone.
+                Ok(None) if listed.is_some_and(|entry| entry.is_flagged) => {}
                 Ok(None) => readable.push(path.clone()),
                 Ok(Some(FileType::Directory)) if is_gitlink => readable.push(path.clone()),
                 Ok(Some(FileType::RegularFile | FileType::Symlink)) if !is_beneath(&hidden, path) => {

@@ -147,7 +147,7 @@ pub(crate) fn of(change: &Change, known: Known<'_>) -> Vec<Risk> {
             add((Code::Submodule, "it stands at another commit of a submodule"));
         }
         if change.is_unread {
-            add((Code::Unread, "there are too many lines before it, and not all of it was looked at"));
+            add((Code::Unread, "not all of what was changed in it could be looked at"));
         }
         if known.is_over_hidden {
             add((Code::Hidden, "you have a file there that was hidden inside"));
@@ -168,6 +168,9 @@ pub(crate) fn by_name(path: &[u8]) -> Option<Risk> {
     });
     found
 }
+
+#[cfg(feature = "fuzz")]
+pub(crate) use content::leaves;
 
 #[cfg(test)]
 mod tests;

@@ -63,7 +63,7 @@ impl Settings {
         Ok(Self::parse(&git.run(["config", "--null", "--list", "--show-scope", "--includes"])?))
     }
 
-    fn parse(list: &[u8]) -> Self {
+    pub(crate) fn parse(list: &[u8]) -> Self {
         let mut values = Vec::new();
         let mut parts = list.split(|byte| *byte == 0);
         while let (Some(scope), Some(entry)) = (parts.next(), parts.next()) {

@@ -62,7 +62,7 @@ fn hides_at_begin(text: &str) -> bool {
 
 /// Whether a link leads to somewhere that is not in the tree. After a name there may be no way up: what it names may be a
 /// link itself, and then up from there is anywhere.
-fn leaves(path: &[u8], target: &[u8]) -> bool {
+pub(crate) fn leaves(path: &[u8], target: &[u8]) -> bool {
     if target.starts_with(b"/") {
         return true;
     }
