@@ -58,7 +58,7 @@ callers!(all_of_a_file_or_nothing_more, |caller| {
     assert!(list.starts_with("first") && list.ends_with("last\n"), "{list}");
     let (pty, code) = answer(&project, &["apply", "-p", "--branch", "none", "fix"], &["d", "d", "n"]);
     assert_eq!(code, 0, "{}", pty.seen());
-    assert!(pty.seen().contains("nothing was chosen"), "{}", pty.seen());
+    pty.wait_for("nothing was chosen");
     assert_eq!(project.git(&["branch", "--list", "none"]), "");
     // Into the working tree.
     let (pty, code) = answer(&project, &["apply", "-p", "--worktree", "fix", "list"], &["y", "d"]);
