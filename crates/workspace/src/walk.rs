@@ -2,6 +2,7 @@
 //! A directory that git ignores is not looked into. A tree that was worked on directly is read in the same way, as far as
 //! it is not as it was.
 
+mod below;
 mod found;
 mod rules;
 
@@ -17,7 +18,6 @@ use crate::ignore::Ignore;
 use crate::layer::{Directory, Entry, Kind, Notes};
 use crate::limits::Limits;
 use crate::names;
-use crate::nested;
 use crate::remark::{Remark, Why};
 use crate::seen::Seen;
 use crate::staging::Staging;
@@ -181,49 +181,6 @@ impl<'a> Walk<'a> {
         false
     }
 
-    fn below(
-        &mut self,
-        directory: &Directory,
-        path: &[u8],
-        name: &[u8],
-        is_ignored: bool,
-        depth: usize,
-    ) -> Result<(), ReviewError> {
-        let listed = self.base.listing.get(path);
-        if let Some(pointer) = listed.filter(|entry| entry.mode == "160000") {
-            if self.is_layer() && has_files(directory, name) {
-                self.leave(path, Why::Submodule);
-            }
-            self.pass(path);
-            self.pointer(path, &pointer.object);
-            return Ok(());
-        }
-        if self.base.nested.contains(path) {
-            if self.is_layer() && has_files(directory, name) {
-                self.leave(path, Why::Repository);
-            }
-            self.pass(path);
-            return Ok(());
-        }
-        if listed.is_some() {
-            self.found.removed.insert(path.to_vec());
-        }
-        if is_ignored {
-            self.pass(path);
-            return Ok(());
-        }
-        let inner = match directory.directory(name) {
-            Ok(inner) => inner,
-            Err(Errno::NOENT) => return Ok(()),
-            Err(Errno::ACCESS | Errno::PERM) => {
-                self.leave(path, Why::Closed);
-                return Ok(());
-            }
-            Err(errno) => return Err(unreadable(path, errno)),
-        };
-        self.directory(&inner, path, depth + 1)
-    }
-
     fn write(
         &mut self,
         directory: &Directory,
@@ -247,19 +204,6 @@ impl<'a> Walk<'a> {
         }
         self.found.written.insert(path.to_vec(), kind(seen));
         Ok(())
-    }
-
-    /// A submodule, which is a commit: its files are its own repository's.
-    fn pointer(&mut self, path: &[u8], before: &str) {
-        let repositories = match &self.ground {
-            Ground::Layer => &self.top,
-            Ground::Tree { repositories, .. } => repositories,
-        };
-        if let Some(commit) = nested::head(repositories, path, before.len())
-            && commit != before
-        {
-            self.found.pointers.insert(path.to_vec(), commit);
-        }
     }
 
     fn remove(&mut self, path: &[u8]) {
@@ -288,12 +232,6 @@ pub(crate) fn joined(directory: &[u8], name: &[u8]) -> Vec<u8> {
     }
     path.extend_from_slice(name);
     path
-}
-
-/// Whether anything was written in a repository below, beside what belongs to the repository itself.
-fn has_files(directory: &Directory, name: &[u8]) -> bool {
-    let entries = directory.directory(name).and_then(|inner| inner.entries(1000));
-    !entries.is_ok_and(|entries| entries.is_some_and(|all| all.iter().all(|entry| entry.name == b".git")))
 }
 
 /// Whether something holds for a path or for one above it.

@@ -207,3 +207,55 @@ fn attributes_of_the_agents_hide_nothing_and_start_nothing() {
     assert_eq!(place.git_in(&place.files().git(), &["cat-file", "-s", &code]), "11");
     assert!(!place.owner().join("ran").exists() && !place.files().git().join("ran").exists());
 }
+
+#[test]
+fn nothing_outside_is_read_however_fast_a_way_changes() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    const SECRET: &str = "nobody inside has ever seen this\n";
+    let place = Place::repository(&[("d/file", "1\n"), ("plain", "1\n")]);
+    place.begin();
+    fs::create_dir_all(place.at("outside/deep")).unwrap();
+    for name in ["outside/file", "outside/deep/file", "outside/.gitignore", "outside/.gitattributes"] {
+        fs::write(place.at(name), SECRET).unwrap();
+    }
+    place.write("d/file", "2\n");
+    place.write("d/deep/file", "2\n");
+    place.write("plain", "2\n");
+    // A directory, a link to one that is outside, and a file, in turn; and so for a file.
+    let (ends, upper, outside) = (Arc::new(AtomicBool::new(false)), place.upper(), place.at("outside"));
+    let swap = {
+        let ends = Arc::clone(&ends);
+        std::thread::spawn(move || {
+            let (held, other) = (upper.join(".git-held"), upper.join(".git-other"));
+            fs::create_dir_all(upper.join(".git")).unwrap();
+            let mut count = 0_u64;
+            while !ends.load(Ordering::Relaxed) {
+                for (path, target) in
+                    [(upper.join("d"), outside.clone()), (upper.join("plain"), outside.join("file"))]
+                {
+                    symlink(&target, &other).unwrap();
+                    fs::rename(&path, &held).unwrap();
+                    fs::rename(&other, &path).unwrap();
+                    fs::remove_file(&path).unwrap();
+                    fs::rename(&held, &path).unwrap();
+                }
+                count += 1;
+            }
+            count
+        })
+    };
+    let mut looks = 0;
+    for _ in 0..40 {
+        // It may say that something has gone on its way; it never says what is outside.
+        looks += u32::from(workspace::review(&place.files(), &[]).is_ok());
+    }
+    ends.store(true, Ordering::Relaxed);
+    assert!(swap.join().unwrap() > 100 && looks > 0, "nobody raced");
+    let store = place.files().git();
+    let all = place
+        .git_in(&store, &["cat-file", "--batch-all-objects", "--batch-check=%(objectname) %(objecttype)"]);
+    for object in all.lines().filter_map(|line| line.strip_suffix(" blob")) {
+        assert_ne!(place.git_in(&store, &["cat-file", "-p", object]), SECRET.trim_end());
+    }
+}
