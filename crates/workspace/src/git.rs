@@ -84,6 +84,11 @@ impl Git {
         })
     }
 
+    /// The repository.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
     /// The same with new objects somewhere else.
     pub(crate) fn storing_in(mut self, store: &Path) -> Self {
         self.store = Some(store.to_owned());

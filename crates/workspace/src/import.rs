@@ -1,7 +1,7 @@
 //! Has git make a tree of another one and of what differs, in one process that is told all of it on its stdin: no index is
 //! read for that and no tree of files is written. It starts nothing and converts nothing; every name is one that git takes.
 
-use std::fs::File;
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Read as _, Write as _};
 use std::process::{Child, ChildStdin, Stdio};
 
@@ -13,6 +13,8 @@ use crate::target::Entry;
 /// The mode of what is not there.
 const GONE: &str = "000000";
 
+/// The ref of ours that git gives to what it has made; nobody reads it.
+const LOOK: &str = "refs/agentbox/look";
 /// What is larger is not compressed against others, nor held in memory.
 const LARGE: &str = "core.bigFileThreshold=8m";
 
@@ -30,13 +32,15 @@ pub(crate) struct Import {
 impl Import {
     /// Begins with a tree, or with nothing.
     pub(crate) fn begin(git: &Git, tree: Option<&str>) -> Result<Self, ReviewError> {
+        // One that was killed may have left it; nobody else is at it now.
+        let _ = fs::remove_file(git.directory().join(format!("{LOOK}.lock")));
         let git = git.clone().set(LARGE);
         let mut command = git.command(["fast-import", "--quiet", "--done", "--force"]);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(GitError::Run)?;
         let stdin = child.stdin.take().map(|stdin| BufWriter::with_capacity(AT_ONCE, stdin));
         let mut import = Self { child: Some(child), stdin, broken: None };
-        import.tell(b"commit refs/agentbox/look\ncommitter a <a> 0 +0000\ndata 0\n");
+        import.tell(format!("commit {LOOK}\ncommitter a <a> 0 +0000\ndata 0\n").as_bytes());
         if let Some(tree) = tree {
             import.tell(format!("M 040000 {tree} \"\"\n").as_bytes());
         }
