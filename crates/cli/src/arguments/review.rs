@@ -47,10 +47,10 @@ pub(crate) struct Diff {
     /// Show only these files and directories, written from the top of the workspace
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<std::ffi::OsString>,
-    /// Show how many lines of each file, and not the lines
+    /// Show only how many lines of each file were changed
     #[arg(long, conflicts_with_all = ["name_only", "json"])]
     pub(crate) stat: bool,
-    /// Show the names of the files only
+    /// Show only the names of the changed files
     #[arg(long, conflicts_with = "json")]
     pub(crate) name_only: bool,
     /// Print JSON
@@ -84,7 +84,7 @@ pub(crate) struct Apply {
     /// Take only these files and directories, written from the top of the workspace, as one commit
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<std::ffi::OsString>,
-    /// Call the branch so
+    /// Make a branch of this name instead
     #[arg(long, value_name = "NAME", conflicts_with = "worktree")]
     pub(crate) branch: Option<String>,
     /// Write to your working tree instead of a branch; without a git repository this is the only way
@@ -100,7 +100,7 @@ pub(crate) struct Apply {
     /// Make one commit of everything, whatever the agent has committed
     #[arg(long, conflicts_with = "worktree")]
     pub(crate) squash: bool,
-    /// Take this tree and no other; else it is the one that `diff` showed last
+    /// Take only this tree, or the beginning of its id, instead of the one that `diff` showed last
     #[arg(long, value_name = "ID")]
     pub(crate) tree: Option<String>,
     /// Take nothing if `diff` flags anything as a risk
