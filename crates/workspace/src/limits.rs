@@ -19,7 +19,7 @@ pub(crate) struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { entries: 1_000_000, depth: 200, path: 3000, names: 256 << 20, bytes: 16 << 30, remarks: 1000 }
+        Self { entries: 1_000_000, depth: 200, path: 3000, names: 128 << 20, bytes: 16 << 30, remarks: 1000 }
     }
 }
 

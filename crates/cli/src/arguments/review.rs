@@ -58,7 +58,7 @@ pub(crate) struct Diff {
     pub(crate) json: bool,
 }
 
-/// Take the changes of a workspace under review: as a new branch, or into your working tree.
+/// Take the changes of a workspace: as a new branch, or into your working tree.
 ///
 /// The branch is called `agentbox/NAME`, or `agentbox/ID` if the sandbox has no name. Your checkout and your index are not
 /// touched. The agent's commits come as they are, and what it has not committed as one more; the files of the last one are
@@ -100,7 +100,7 @@ pub(crate) struct Apply {
     /// Make one commit of everything, whatever the agent has committed
     #[arg(long, conflicts_with = "worktree")]
     pub(crate) squash: bool,
-    /// Take only this tree, or the beginning of its id, instead of the one that `diff` showed last
+    /// Take only this tree, or the beginning of its id, instead of what `diff` showed last
     #[arg(long, value_name = "ID")]
     pub(crate) tree: Option<String>,
     /// Take nothing if `diff` flags anything as a risk

@@ -134,20 +134,20 @@ fn a_layer_over_its_limits_is_refused_with_the_limit() {
 
     let place = Place::repository(&[("a", "1\n")]);
     place.begin();
-    let deep = [b'd'; 200].iter().chain(b"/").copied().collect::<Vec<u8>>().repeat(10);
+    let deep = [b'd'; 200].iter().chain(b"/").copied().collect::<Vec<u8>>().repeat(13);
     place.write([deep.as_slice(), b"first"].concat(), "");
     let directory = place.upper().join(path(&deep));
-    for number in 0..120_000_u32 {
-        let name = format!("{number:0>240}");
+    for number in 0..50_000_u32 {
+        let name = format!("{number:0>200}");
         // As the same file, of which there can only be so many names.
         if number % 30_000 == 0 {
             fs::write(directory.join(&name), "").unwrap();
         } else {
-            let first = format!("{:0>240}", number - number % 30_000);
+            let first = format!("{:0>200}", number - number % 30_000);
             fs::hard_link(directory.join(first), directory.join(name)).unwrap();
         }
     }
-    refused(&place, "268435456 bytes of names");
+    refused(&place, "134217728 bytes of names");
 }
 
 #[test]
@@ -246,7 +246,7 @@ fn nothing_outside_is_read_however_fast_a_way_changes() {
         })
     };
     let mut looks = 0;
-    for _ in 0..40 {
+    for _ in 0..20 {
         // It may say that something has gone on its way; it never says what is outside.
         looks += u32::from(workspace::review(&place.files(), &[]).is_ok());
     }
