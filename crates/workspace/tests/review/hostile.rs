@@ -132,7 +132,7 @@ fn a_layer_over_its_limits_is_refused_with_the_limit() {
         .unwrap();
     refused(&place, "17179869184 bytes");
 
-    let place = Place::repository(&[("a", "1\n")]);
+    let place = Place::large_repository(&[("a", "1\n")]);
     place.begin();
     let deep = [b'd'; 200].iter().chain(b"/").copied().collect::<Vec<u8>>().repeat(13);
     place.write([deep.as_slice(), b"first"].concat(), "");

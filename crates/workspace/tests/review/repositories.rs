@@ -168,7 +168,7 @@ fn what_root_takes_for_somebody_belongs_to_them() {
 
 #[test]
 fn a_hundred_thousand_ignored_files_are_not_looked_at() {
-    let place = Place::repository(&[(".gitignore", "target/\n"), ("a", "1\n")]);
+    let place = Place::large_repository(&[(".gitignore", "target/\n"), ("a", "1\n")]);
     place.begin();
     for directory in 0..100 {
         let path = place.upper().join(format!("target/{directory}"));
@@ -185,7 +185,7 @@ fn a_hundred_thousand_ignored_files_are_not_looked_at() {
 
 #[test]
 fn a_hundred_thousand_files_are_a_repository_like_others() {
-    let place = Place::repository(&[("a", "1\n")]);
+    let place = Place::large_repository(&[("a", "1\n")]);
     for directory in 0..200 {
         let path = place.owner().join(format!("d{directory}"));
         fs::create_dir(&path).unwrap();
