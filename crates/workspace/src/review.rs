@@ -39,6 +39,8 @@ pub struct Review {
     pub remarks: Vec<Remark>,
     /// Whether there were more lines than are shown.
     pub is_cut: bool,
+    /// Whether there is more in the commits than was looked at.
+    pub(crate) are_commits_cut: bool,
     /// How the tree was worked on. Directly, the owner's own edits since the start cannot be told from the agent's.
     pub mode: Mode,
     /// What runs by its name and is in no tree of git's; only where it was worked on directly.
@@ -139,7 +141,7 @@ pub(crate) fn look(
         let risks = judge(&mut blobs, &change, known(&change))?;
         files.push(Reviewed { change, risks, conflict });
     }
-    let (commits, commits_are_cut) = reviewed_commits(store, &git)?;
+    let (commits, are_commits_cut) = reviewed_commits(store, &git)?;
     Ok(Review {
         tree: snapshot.tree.clone(),
         base: base.tree.clone(),
@@ -147,7 +149,8 @@ pub(crate) fn look(
         files,
         commits,
         remarks: snapshot.remarks.clone(),
-        is_cut: difference.is_cut || commits_are_cut,
+        is_cut: difference.is_cut,
+        are_commits_cut,
         mode: store.recorded.mode,
         named: Vec::new(),
         was_shown: false,

@@ -99,13 +99,14 @@ impl Target {
         };
         if order.risky == Risky::Refused {
             let mut review = review::look(&store, &base, &snapshot, &paths)?;
-            if !paths.is_empty() {
-                // The commits do not come then.
+            let come = paths.is_empty() && order.commits == Commits::Kept;
+            if !come {
                 review.commits.clear();
             }
             let told = |(path, risk): (&[u8], &crate::risk::Risk)| review::told(path, risk);
             let mut risky: Vec<String> = review.risky().into_iter().map(told).collect();
-            risky.extend(review.is_cut.then(|| review::UNREAD.to_owned()));
+            let is_cut = review.is_cut || (come && review.are_commits_cut);
+            risky.extend(is_cut.then(|| review::UNREAD.to_owned()));
             if !risky.is_empty() {
                 return Err(ReviewError::Risky(risky));
             }

@@ -24,7 +24,7 @@ use crate::plan::{Identity, Plan, Step};
 use crate::record::Files;
 use crate::review::mark_applied;
 use crate::staging::above;
-use crate::target::{Entry, Order, Selection, Target, put};
+use crate::target::{Commits, Entry, Order, Selection, Target, put};
 
 /// What becomes of files that the owner has changed, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -49,6 +49,8 @@ pub struct Brought {
 
 /// Takes the changes into the owner's tree. All or nothing.
 pub fn apply_to_worktree(files: &Files, order: &Order, both: Both) -> Result<Brought, ReviewError> {
+    // What is in the commits and not in the files does not come.
+    let order = &Order { commits: Commits::Squashed, ..order.clone() };
     let target = Target::of(files, order)?;
     let store = &target.store;
     let git = store.git()?;
