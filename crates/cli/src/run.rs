@@ -55,6 +55,9 @@ pub(crate) fn run(run: Run, keeper: WaitingKeeper) -> Result<ExitCode, Failure> 
     let code = runtime.block_on(attach(&engine, (starting, unclaimed), (&spec, &command), report, keys));
     // A thread may still wait for a key on stdin; nobody needs it any more.
     runtime.shutdown_background();
+    if code.is_err() {
+        engine.forget_unstarted(&spec.id);
+    }
     if report == Reporting::Always && !engine.is_running(&spec.id) {
         record::tell(&engine, &spec.id);
     }
