@@ -15,18 +15,26 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 12] = [
+pub const TARGETS: [Target; 20] = [
     Target { name: "allowlist", check: allowlist::check },
     Target { name: "authority", check: gateway::fuzz::authority },
     Target { name: "chunks", check: gateway::fuzz::chunks },
+    Target { name: "commits", check: workspace::fuzz::commits },
+    Target { name: "difference", check: workspace::fuzz::difference },
     Target { name: "dns", check: gateway::fuzz::dns },
     Target { name: "errand", check: gateway::fuzz::errand },
     Target { name: "frames", check: frames::check },
     Target { name: "hello", check: gateway::fuzz::hello },
     Target { name: "jwt", check: gateway::fuzz::jwt },
+    Target { name: "listing", check: workspace::fuzz::listing },
+    Target { name: "names", check: workspace::fuzz::names },
+    Target { name: "quote", check: workspace::fuzz::quote },
     Target { name: "request", check: gateway::fuzz::request },
     Target { name: "response", check: gateway::fuzz::response },
+    Target { name: "settings", check: workspace::fuzz::settings },
+    Target { name: "shown", check: workspace::fuzz::shown },
     Target { name: "speech", check: gateway::fuzz::speech },
+    Target { name: "standing", check: workspace::fuzz::standing },
     Target { name: "terminal", check: terminal::check },
 ];
 

@@ -2,9 +2,11 @@
 
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
+use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
-use harness::{callers, is_root};
+use harness::{Caller, callers, is_root};
 
 use crate::project::{Project, assert_same, assert_same_but_locks};
 
@@ -111,6 +113,19 @@ callers!(something_mounted_in_it, |caller| {
     );
 });
 
+/// How much stays of sandboxes that did not start. Whoever records the base beside a start notices a little later, and takes
+/// back what it has made.
+fn left_in(sandboxes: &Path) -> usize {
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        let left = fs::read_dir(sandboxes).map_or(0, Iterator::count);
+        if left == 0 || Instant::now() > deadline {
+            return left;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
 callers!(a_state_that_carries_no_layer, |caller| {
     if !is_root("mount something") {
         return;
@@ -139,11 +154,51 @@ callers!(a_state_that_carries_no_layer, |caller| {
     let home = state.join("state").display().to_string();
     let run = || harness::Agentbox::shipped(caller).env("AGENTBOX_HOME", &home);
     let finished = run().options(["-w", &path]).run(["true"]);
-    let left = fs::read_dir(state.join("state/sandboxes")).map_or(0, Iterator::count);
+    let left = left_in(&state.join("state/sandboxes"));
     let _ = Command::new("umount").arg("--lazy").arg(&state).status();
     let stderr = finished.assert_refused().stderr();
     assert!(stderr.contains("set AGENTBOX_HOME to a directory on a local disk"), "{stderr}");
     assert_eq!(left, 0, "{stderr}");
     assert_same_but_locks(&project, &before);
     assert_eq!(project.git(&["for-each-ref", "refs/agentbox"]), "");
+});
+
+/// A file system in memory that carries neither attributes nor other ids.
+fn mount_ramfs(caller: Caller, place: &Path) {
+    fs::create_dir(place).unwrap();
+    assert!(Command::new("mount").args(["-t", "ramfs", "test"]).arg(place).status().unwrap().success());
+    fs::set_permissions(place, fs::Permissions::from_mode(0o700)).unwrap();
+    caller.own(place);
+}
+
+callers!(a_file_system_without_attributes, |caller| {
+    if !is_root("mount something") {
+        return;
+    }
+    let project = Project::repository(caller);
+    let before = project.seen();
+    let place = project.place().join("memory");
+    mount_ramfs(caller, &place);
+    let home = place.join("state").display().to_string();
+    let path = project.path().display().to_string();
+    let finished =
+        harness::Agentbox::shipped(caller).env("AGENTBOX_HOME", &home).options(["-w", &path]).run(["true"]);
+    let left = left_in(&place.join("state/sandboxes"));
+    // The tree itself may be there, where nobody has to be shown as somebody else.
+    project.write_at(&place.join("tree/file"), "one\n");
+    let tree = place.join("tree").display().to_string();
+    let shown = project.agentbox().options(["-w", &tree]).run(["cat", "file"]);
+    let _ = Command::new("umount").arg("--lazy").arg(&place).status();
+
+    let stderr = finished.assert_refused().stderr();
+    assert!(stderr.contains("set AGENTBOX_HOME to a directory on a local disk"), "{stderr}");
+    assert_eq!(left, 0, "{stderr}");
+    assert_same_but_locks(&project, &before);
+    if caller == Caller::Root {
+        let stderr = shown.assert_refused().stderr();
+        assert!(stderr.contains("cannot be mounted with other ids") && stderr.contains("hint: "), "{stderr}");
+    } else {
+        assert_eq!(shown.assert_success().stdout(), "one\n");
+    }
+    assert_eq!(left_in(&project.state().join("sandboxes")), 0);
 });

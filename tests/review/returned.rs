@@ -92,3 +92,52 @@ callers!(one_that_changed_nothing_does_not_stay, |caller| {
     project.run("git status && cat readme");
     assert_eq!(project.kept(), Vec::<String>::new());
 });
+
+callers!(what_only_a_commit_has_is_told_with_the_commit, |caller| {
+    let project = Project::repository(caller);
+    let script = "mkdir .husky && echo evil >.husky/pre-push && git add . && git commit -qm 'puts it in' && \
+        git rm -qr .husky && echo two >readme && git commit -qam 'takes it out'";
+    project.run_with(&["--name", "fix"], script).assert_success();
+    let shown = json(&project, &["diff", "--json", "fix"]);
+    assert_eq!(shown["files"].as_array().unwrap().len(), 1);
+    assert_eq!(shown["files"][0]["risks"], Value::Array(Vec::new()));
+    let first = &shown["commits"][0];
+    assert_eq!(
+        (&first["subject"], &first["files"][0]["path"]),
+        (&"puts it in".into(), &".husky/pre-push".into())
+    );
+    assert_eq!(first["files"][0]["risks"][0]["code"], "hook");
+    let text = project.say(&["diff", "fix"]).assert_success().stdout();
+    let commit = text.lines().position(|line| line.contains("puts it in")).unwrap();
+    let told = text.lines().nth(commit + 1).unwrap();
+    assert!(told.contains(".husky/pre-push: ") && told.ends_with("(hook)"), "{text}");
+    assert_eq!(project.say(&["diff", "--name-only", "fix"]).assert_success().stdout(), "readme\n");
+    // What does not come keeps nothing from coming.
+    let refused = project.say(&["apply", "--refuse-risky", "fix"]);
+    assert!(refused.assert_refused().stderr().contains(".husky/pre-push"), "{}", refused.stderr());
+    let squash = ["apply", "--refuse-risky", "--squash", "--branch", "whole", "fix"];
+    project.say(&squash).assert_success();
+    assert_eq!(project.git(&["log", "--format=%s", "main..whole"]), "Changes of an agent\n");
+    assert_eq!(project.git(&["rev-parse", "whole^{tree}"]).trim(), shown["tree"]);
+    let taken = project.say(&squash);
+    assert!(
+        taken.assert_refused().stderr().contains("there is a branch 'whole' already"),
+        "{}",
+        taken.stderr()
+    );
+    project.say(&["apply", "--refuse-risky", "--worktree", "fix"]).assert_success();
+    assert_eq!(std::fs::read_to_string(project.path().join("readme")).unwrap(), "two\n");
+});
+
+callers!(a_directory_that_is_called_as_a_mode_is_given_by_its_path, |caller| {
+    let project = Project::empty(caller);
+    let place = project.place().display().to_string();
+    project.write_at(&project.place().join("empty/file"), "mine\n");
+    let run = |workspace: &str| {
+        let prefix = ["/usr/bin/env", "-C", place.as_str()];
+        let finished = project.agentbox().behind(prefix).options(["-w", workspace]).run(["ls"]);
+        finished.assert_success().stdout()
+    };
+    assert_eq!(run("empty"), "");
+    assert_eq!(run("./empty"), "file\n");
+});

@@ -55,17 +55,16 @@ pub(crate) fn run(run: Run, keeper: WaitingKeeper) -> Result<ExitCode, Failure> 
     let code = runtime.block_on(attach(&engine, (starting, unclaimed), (&spec, &command), report, keys));
     // A thread may still wait for a key on stdin; nobody needs it any more.
     runtime.shutdown_background();
+    if code.is_err() {
+        engine.forget_unstarted(&spec.id);
+    }
     if report == Reporting::Always && !engine.is_running(&spec.id) {
         record::tell(&engine, &spec.id);
     }
     if !engine.is_running(&spec.id) && engine.spec(&spec.id).is_ok() {
         match spec.workspace {
             Workspace::Empty => {}
-            Workspace::Review(_) => {
-                if engine.settle(&spec.id)? {
-                    workspace::say_that_changes_wait(&spec.id);
-                }
-            }
+            Workspace::Review(_) => workspace::say_what_is_left(&spec.id, engine.settle(&spec.id)?),
             Workspace::Direct(_) => review::conclude(&engine, &spec.id)?,
         }
     }

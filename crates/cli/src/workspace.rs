@@ -3,6 +3,7 @@
 use std::fs;
 use std::io::Write as _;
 
+use engine::Settled;
 use policy::{SandboxId, Workspace};
 
 use crate::failure::escape;
@@ -18,8 +19,16 @@ pub(crate) fn say_where(workspace: &Workspace) {
     }
 }
 
-/// Says how to look at what a command has left.
-pub(crate) fn say_that_changes_wait(id: &SandboxId) {
-    let said = format!("changes wait: `agentbox diff {id}` shows them, `agentbox apply {id}` takes them\n");
+/// Says what a command has left, and what can be done with it.
+pub(crate) fn say_what_is_left(id: &SandboxId, settled: Settled) {
+    let said = match settled {
+        Settled::Gone => return,
+        Settled::Ignored => {
+            format!("nothing to take: only what git ignores was written; `agentbox rm {id}` forgets it\n")
+        }
+        Settled::Waiting => {
+            format!("changes wait: `agentbox diff {id}` shows them, `agentbox apply {id}` takes them\n")
+        }
+    };
     let _ = std::io::stderr().write_all(said.as_bytes());
 }

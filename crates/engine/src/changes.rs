@@ -46,14 +46,19 @@ impl Engine {
         self.changes(id).is_ok_and(|files| workspace::mode(&files).is_ok_and(|mode| mode == Mode::Direct))
     }
 
-    /// Whether something seems to wait for the owner: cheaply, so that what git ignores counts, too. What has been
-    /// applied does not wait, as long as nothing can have been written since.
+    /// Whether something seems to wait for the owner: exactly of one that does not run, once after each of its starts. While
+    /// it runs it is told cheaply, so that what git ignores counts, too, and what has been taken.
     #[must_use]
     pub fn seems_to_wait(&self, id: &SandboxId) -> bool {
         let Ok(files) = self.changes(id) else { return false };
-        let is_reviewed = !self.is_direct(id);
-        let is_taken = is_reviewed && workspace::was_applied(&files) && !self.is_running(id);
-        !is_taken && workspace::has_changes(&files).unwrap_or(true)
+        let exactly =
+            if self.is_direct(id) || self.is_running(id) { None } else { Some(workspace::waits(&files)) };
+        match exactly {
+            Some(Ok(Some(waits))) => waits,
+            // What cannot be told waits.
+            Some(Err(_)) => true,
+            None | Some(Ok(None)) => workspace::has_changes(&files).unwrap_or(true),
+        }
     }
 
     /// Refuses where something waits that the owner has not taken.

@@ -48,7 +48,7 @@ pub use pause::Pause;
 pub use processes::{Process, Snapshot};
 pub use reconcile::Cleaning;
 pub use records::{RECORD_DAYS, RecordHead};
-pub use review::{RECORD_BASE, record_base};
+pub use review::{RECORD_BASE, Settled, record_base};
 pub use sandboxes::{Entry, Phase, Sandbox};
 pub use spawn::{Commissioned, Events, WaitingKeeper, own_command};
 pub use start::{Engine, Starting};

@@ -59,6 +59,13 @@ impl Engine {
         kept.make(&Filed::new(spec.clone()))
     }
 
+    /// Removes a new sandbox that did not start and of which nobody was told, once its keeper has ended.
+    pub fn forget_unstarted(&self, id: &SandboxId) {
+        if self.kept(id).is_unclaimed() && self.expect_end(id).is_ok() {
+            let _ = removal::remove_abandoned(&self.directories, id);
+        }
+    }
+
     /// Starts a sandbox that has ended: its workspace and outputs are as they were left.
     pub fn boot(&self, keeper: WaitingKeeper, id: &SandboxId) -> Result<Starting, EngineError> {
         let kept = self.kept(id);

@@ -86,17 +86,30 @@ impl Engine {
         }
     }
 
-    /// The one place where it is decided what stays of a sandbox whose only command has ended: one that changed nothing
-    /// in the tree under review need not stay. Whether it stays.
-    pub fn settle(&self, id: &SandboxId) -> Result<bool, EngineError> {
-        let kept = self.kept(id);
+    /// The one place where it is decided what stays of a sandbox whose only command has ended: one that wrote nothing to the
+    /// tree under review need not stay.
+    pub fn settle(&self, id: &SandboxId) -> Result<Settled, EngineError> {
+        let files = Files::of(self.kept(id).directory());
         // What cannot be told is kept.
-        let has_changes = workspace::has_changes(&Files::of(kept.directory())).unwrap_or(true);
-        if !has_changes {
+        if !workspace::has_changes(&files).unwrap_or(true) {
             self.remove(id)?;
+            return Ok(Settled::Gone);
         }
-        Ok(has_changes)
+        // The base may still be being recorded, which is waited for here.
+        let waits = workspace::record_base(&files).and_then(|()| workspace::waits(&files));
+        Ok(if matches!(waits, Ok(Some(false))) { Settled::Ignored } else { Settled::Waiting })
     }
+}
+
+/// What a sandbox is whose only command has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Settled {
+    /// Nothing was written, and it is gone.
+    Gone,
+    /// Only what git does not look at was written.
+    Ignored,
+    /// Changes wait.
+    Waiting,
 }
 
 /// The whole life of the process that records the base: `arguments` are those after its word.

@@ -108,7 +108,7 @@ impl Plan {
     pub fn root(&self, spec: &SandboxSpec, site: &Site<'_>) -> Result<Rooted, JailError> {
         let spec = &*self.weaken.spec(spec);
         let Site { init, home, own, kept, tree, .. } = *site;
-        let sources = Sources { init, home, own, kept, tree };
+        let sources = Sources { init, home, own, kept, tree: self.weaken.tree(tree) };
         let planned = root::plan(spec, &self.ids, &sources)?;
         let mut steps = planned.steps;
         self.weaken.root(&mut steps)?;

@@ -7,6 +7,9 @@ use policy::{SandboxSpec, Wall};
 
 use crate::error::JailError;
 use crate::ids::IdMap;
+#[cfg(feature = "weaken")]
+use crate::root::Direct;
+use crate::root::Tree;
 use crate::step::Step;
 
 /// Which walls a test took away.
@@ -75,6 +78,16 @@ impl Weaken {
         }
     }
 
+    /// What is covered in a tree that is worked on directly stays to be seen.
+    pub(crate) fn tree<'host>(&self, tree: Option<Tree<'host>>) -> Option<Tree<'host>> {
+        match tree {
+            Some(Tree::Direct(direct)) if !self.keeps(Wall::MountNamespace) => {
+                Some(Tree::Direct(Direct { covers: &[], ..direct }))
+            }
+            tree => tree,
+        }
+    }
+
     /// Words for init, which puts some of the walls around each process itself.
     pub(crate) fn init_arguments(&self) -> Vec<String> {
         self.walls.iter().flat_map(|wall| ["--weaken".to_owned(), wall.name().to_owned()]).collect()
@@ -95,14 +108,6 @@ impl Weaken {
             steps.push(host("/", "/host")?);
             // What lies under an overlay stays to be seen.
             steps.retain(|step| !matches!(step, Step::Unmount { .. }));
-            // So does what is covered in a tree that is worked on directly.
-            steps.retain(|step| match step {
-                Step::Bind { path, .. } | Step::Attach { path, .. } => {
-                    let covered: [&[u8]; 4] = [b"/.git", b"/.env", b"/unborn", b"/obeyed"];
-                    !covered.iter().any(|name| path.as_bytes().ends_with(name))
-                }
-                _ => true,
-            });
         }
         for step in steps {
             match step {
@@ -129,6 +134,10 @@ impl Weaken {
 
     pub(crate) fn ids(&self, ids: IdMap) -> IdMap {
         ids
+    }
+
+    pub(crate) const fn tree<'host>(&self, tree: Option<Tree<'host>>) -> Option<Tree<'host>> {
+        tree
     }
 
     pub(crate) const fn init_arguments(&self) -> Vec<String> {

@@ -13,6 +13,7 @@ use crate::error::ReviewError;
 use crate::git::Git;
 use crate::layer::Directory;
 use crate::listing::Listing;
+use crate::names::is_refused;
 use crate::preferences::Preferences;
 use crate::record::Files;
 use crate::store::{Store, copy_index, write_whole};
@@ -61,6 +62,11 @@ impl Base {
         let path = store.own(NESTED);
         let nested = read_paths(&path)?;
         Ok(Self { tree, listing, nested })
+    }
+
+    /// Its tree, to make another one of; none where it is empty, as nothing has to be there then.
+    pub(crate) fn beginning(&self) -> Option<&str> {
+        Some(self.tree.as_str()).filter(|_| !self.listing.entries().is_empty())
     }
 }
 
@@ -135,7 +141,7 @@ fn look(git: &Git, owner: &Path, hidden: &BTreeSet<Vec<u8>>) -> Result<[Vec<Vec<
         let (tag, path) = (line.first(), line.get(2..).unwrap_or_default());
         if let Some(directory) = path.strip_suffix(b"/") {
             nested.push(directory.to_vec());
-        } else if tag != Some(&b'?') || (!is_beneath(hidden, path) && can_be_read(owner, path)) {
+        } else if tag != Some(&b'?') || (!is_beneath(hidden, path) && can_be_taken(owner, path)) {
             taken.push(path.to_vec());
         }
     }
@@ -150,10 +156,14 @@ pub(crate) fn is_beneath(list: &BTreeSet<Vec<u8>>, path: &[u8]) -> bool {
     !list.is_empty() && ends.chain([path.len()]).any(|end| list.contains(path.get(..end).unwrap_or_default()))
 }
 
-/// What cannot be read is not in the base, and keeps nothing else from it.
-fn can_be_read(owner: &Path, path: &[u8]) -> bool {
+/// What cannot be read, or has a name that git refuses, is not in the base, and keeps nothing else from it.
+fn can_be_taken(owner: &Path, path: &[u8]) -> bool {
+    let mut names = path.split(|byte| *byte == b'/');
     let path = owner.join(std::ffi::OsStr::from_bytes(path));
     let is_link = path.symlink_metadata().is_ok_and(|metadata| metadata.is_symlink());
+    if names.any(|name| is_refused(name, is_link)) {
+        return false;
+    }
     is_link || accessat(CWD, &path, Access::READ_OK, AtFlags::EACCESS).is_ok()
 }
 

@@ -1,5 +1,7 @@
 //! What differs between two trees, file by file and line by line, as git tells it.
 
+mod absent;
+
 use std::io::Read as _;
 use std::process::Stdio;
 
@@ -59,6 +61,8 @@ pub struct Change {
     pub hunks: Vec<Hunk>,
     pub(crate) old_object: String,
     pub(crate) object: String,
+    /// Whether not all of its lines are here: there were too many before them, or what it was is not known.
+    pub(crate) is_unread: bool,
 }
 
 impl Change {
@@ -105,18 +109,47 @@ pub(crate) fn between(git: &Git, old: &str, new: &str, renames: Renames) -> Resu
     if old == new {
         return Ok(Difference::default());
     }
+    match compare(git, old, new, renames) {
+        Err(error @ ReviewError::Git(GitError::Failed { .. })) => {
+            absent::between(git, old, new, renames)?.ok_or(error)
+        }
+        compared => compared,
+    }
+}
+
+fn compare(git: &Git, old: &str, new: &str, renames: Renames) -> Result<Difference, ReviewError> {
     let renames = if renames == Renames::Found { "-M" } else { "--no-renames" };
-    let (printed, is_cut) = printed(git, &[renames, old, new], Vec::new())?;
-    let (mut difference, _) = parse(&printed).ok_or_else(unreadable)?;
-    difference.is_cut |= is_cut;
+    let (printed, is_cut) = printed(git, &["--numstat", "-p", renames, old, new], Vec::new())?;
+    let (mut difference, _) = parse(&printed).ok_or_else(|| unreadable(is_cut))?;
+    if is_cut {
+        difference.is_cut = true;
+        // The last of which there is something is where it was cut.
+        let last = difference.changes.iter_mut().rfind(|change| !change.is_unread);
+        last.into_iter().for_each(|change| change.is_unread = true);
+    }
     Ok(difference)
 }
 
-/// What each of some commits changed, by its id; those of which nothing is there changed nothing, or came too late.
-pub(crate) fn of_commits(git: &Git, commits: &[String]) -> Result<Vec<(String, Difference)>, ReviewError> {
+/// The same without any lines: which files differ, each under its own name.
+pub(crate) fn names(git: &Git, old: &str, new: &str) -> Result<Vec<Change>, ReviewError> {
+    if old == new {
+        return Ok(Vec::new());
+    }
+    let (printed, is_cut) = printed(git, &["--no-renames", old, new], Vec::new())?;
+    let (changes, _) = raws(&printed).filter(|_| !is_cut).ok_or_else(|| unreadable(is_cut))?;
+    Ok(changes)
+}
+
+/// What each of some commits changed, by its id, and whether there was more than was read. Those of which nothing is there
+/// changed nothing, or came too late.
+pub(crate) fn of_commits(
+    git: &Git,
+    commits: &[String],
+) -> Result<(Vec<(String, Difference)>, bool), ReviewError> {
     let mut input = commits.join("\n").into_bytes();
     input.push(b'\n');
-    let (printed, _) = printed(git, &["-M", "--diff-merges=first-parent", "--stdin"], input)?;
+    let words = ["--numstat", "-p", "-M", "--diff-merges=first-parent", "--stdin"];
+    let (printed, is_cut) = printed(git, &words, input)?;
     let (mut rest, mut found) = (printed.as_slice(), Vec::new());
     while !rest.is_empty() {
         let (id, after) = patch::line(rest);
@@ -124,22 +157,25 @@ pub(crate) fn of_commits(git: &Git, commits: &[String]) -> Result<Vec<(String, D
         if !commits.contains(&id) {
             break;
         }
-        let (difference, after) = parse(after).ok_or_else(unreadable)?;
-        found.push((id, difference));
-        rest = after;
+        match parse(after) {
+            Some((difference, after)) => {
+                found.push((id, difference));
+                rest = after;
+            }
+            None if is_cut => break,
+            None => return Err(unreadable(false)),
+        }
     }
-    Ok(found)
+    Ok((found, is_cut))
 }
 
 /// Runs git for a difference of which only so much is read.
 fn printed(git: &Git, words: &[&str], input: Vec<u8>) -> Result<(Vec<u8>, bool), ReviewError> {
-    const WORDS: [&str; 11] = [
+    const WORDS: [&str; 9] = [
         "diff-tree",
         "-r",
         "--root",
         "--raw",
-        "--numstat",
-        "-p",
         "--no-abbrev",
         "--no-ext-diff",
         "--no-textconv",
@@ -169,12 +205,15 @@ fn printed(git: &Git, words: &[&str], input: Vec<u8>) -> Result<(Vec<u8>, bool),
     Ok((text, is_cut))
 }
 
-fn unreadable() -> ReviewError {
+fn unreadable(is_cut: bool) -> ReviewError {
+    if is_cut {
+        return ReviewError::TooMuch { what: "bytes of names", most: limits::PATCH };
+    }
     ReviewError::Git(GitError::Run(std::io::ErrorKind::InvalidData.into()))
 }
 
-/// Reads what was printed: a line for each file, then the numbers of each, then the lines of each, in one order.
-fn parse(printed: &[u8]) -> Option<(Difference, &[u8])> {
+/// Reads a line for each file.
+fn raws(printed: &[u8]) -> Option<(Vec<Change>, &[u8])> {
     let mut rest = printed;
     let mut changes = Vec::new();
     while let Some(line) = rest.strip_prefix(b":") {
@@ -182,6 +221,12 @@ fn parse(printed: &[u8]) -> Option<(Difference, &[u8])> {
         changes.push(raw(line)?);
         rest = after;
     }
+    Some((changes, rest))
+}
+
+/// Reads what was printed: a line for each file, then the numbers of each, then the lines of each, in one order.
+pub(crate) fn parse(printed: &[u8]) -> Option<(Difference, &[u8])> {
+    let (mut changes, mut rest) = raws(printed)?;
     for change in &mut changes {
         let (line, after) = patch::line(rest);
         let mut words = line.split(|byte| *byte == b'\t');
@@ -190,7 +235,6 @@ fn parse(printed: &[u8]) -> Option<(Difference, &[u8])> {
         rest = after;
     }
     rest = rest.strip_prefix(b"\n").unwrap_or(rest);
-    let mut is_cut = false;
     for change in &mut changes {
         // What has become something else is told as a file that is gone and a new one.
         let sections = if change.status == Status::Retyped { 2 } else { 1 };
@@ -200,10 +244,11 @@ fn parse(printed: &[u8]) -> Option<(Difference, &[u8])> {
                     change.hunks.extend(hunks);
                     rest = after;
                 }
-                None => is_cut = true,
+                None => change.is_unread = true,
             }
         }
     }
+    let is_cut = changes.iter().any(|change| change.is_unread);
     Some((Difference { changes, is_cut }, rest))
 }
 
@@ -238,6 +283,7 @@ fn raw(line: &[u8]) -> Option<Change> {
         hunks,
         old_object,
         object,
+        is_unread: false,
     })
 }
 

@@ -17,6 +17,9 @@ use crate::nested;
 use crate::record::{Files, Recorded};
 use crate::store::{Store, write_whole};
 
+/// A few bytes of a pack can say that an object has any length: what would not fit into so much memory is refused.
+const LARGEST_OBJECT: &str = "1g";
+
 /// The commit that was taken last.
 const TIP: &str = "tip";
 
@@ -83,7 +86,8 @@ fn index(git: &Git, pack: &mut dyn Read) -> Result<(), ReviewError> {
     let most = format!("--max-input-size={}", limits::PACK);
     let words = ["index-pack", "--strict", "--fix-thin", "--stdin", &most];
     // What git only warns of in the history of others is refused of an enemy.
-    let mut command = git.clone().set("transfer.fsckObjects=true").command(words);
+    let git = git.clone().set("transfer.fsckObjects=true").variable("GIT_ALLOC_LIMIT", LARGEST_OBJECT);
+    let mut command = git.command(words);
     command.stdin(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().map_err(GitError::Run)?;
     let read = child.stdin.take().map_or(Ok(0), |mut stdin| {
@@ -134,14 +138,18 @@ pub(crate) fn list(store: &Store, git: &Git, tip: &str) -> Result<Vec<Commit>, R
         tip,
     ];
     words.extend(store.base_commit().into_iter().flat_map(|base| ["--not", base]));
-    let printed = git.run(words)?;
+    Ok(read_list(&git.run(words)?))
+}
+
+/// Reads three fields for each commit, each ended by a NUL.
+pub(crate) fn read_list(printed: &[u8]) -> Vec<Commit> {
     let fields: Vec<&[u8]> = printed.split(|byte| *byte == 0).collect();
     let commits = fields.chunks_exact(3).filter_map(|fields| {
         let [id, author, subject] = fields else { return None };
         let id = String::from_utf8_lossy(id).trim().to_owned();
         Some(Commit { id, author: author.to_vec(), subject: subject.to_vec() })
     });
-    Ok(commits.collect())
+    commits.collect()
 }
 
 /// Paths that the agent has committed and the base does not have: git tracks them now, ignored or not.
@@ -154,11 +162,11 @@ pub(crate) fn also_known(store: &Store, base: &Base) -> Result<BTreeSet<Vec<u8>>
     Ok(printed.split(|byte| *byte == 0).filter(|path| !path.is_empty()).map(<[u8]>::to_vec).collect())
 }
 
-/// What each of them changed.
+/// What each of them changed, and whether that was more than is read.
 pub(crate) fn differences(
     git: &Git,
     commits: &[Commit],
-) -> Result<Vec<(String, change::Difference)>, ReviewError> {
+) -> Result<(Vec<(String, change::Difference)>, bool), ReviewError> {
     let ids: Vec<String> = commits.iter().map(|commit| commit.id.clone()).collect();
-    if ids.is_empty() { Ok(Vec::new()) } else { change::of_commits(git, &ids) }
+    if ids.is_empty() { Ok((Vec::new(), false)) } else { change::of_commits(git, &ids) }
 }

@@ -1,6 +1,8 @@
 //! git as it runs on the host: in a repository of ours, with nobody's configuration but what is said here, so that no
 //! hook, filter, pager or helper of the owner's or the agent's is ever started.
 
+mod error;
+
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Write as _};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
@@ -8,12 +10,14 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+pub use error::{GitError, Said};
+
 /// Where it is looked for; what the caller's PATH says does not matter.
 const PROGRAMS: [&str; 4] =
     ["/usr/bin/git", "/usr/local/bin/git", "/bin/git", "/run/current-system/sw/bin/git"];
 
 /// What is said on each command line: nothing of it can be overruled by a file.
-const SETTINGS: [&str; 14] = [
+const SETTINGS: [&str; 16] = [
     "core.hooksPath=/dev/null",
     "core.fsmonitor=false",
     "core.untrackedCache=false",
@@ -22,6 +26,8 @@ const SETTINGS: [&str; 14] = [
     "core.pager=cat",
     "core.sshCommand=false",
     "core.quotePath=false",
+    "core.protectHFS=true",
+    "core.protectNTFS=true",
     "diff.ignoreSubmodules=dirty",
     "submodule.recurse=false",
     "protocol.allow=never",
@@ -58,30 +64,6 @@ struct OwnerOfSettings {
     user: Option<(u32, u32)>,
 }
 
-/// Why git did not do what it was told.
-#[derive(Debug, thiserror::Error)]
-pub enum GitError {
-    /// It is not on this machine.
-    #[error("git is not installed")]
-    NotInstalled,
-    /// It could not be run.
-    #[error("cannot run git")]
-    Run(#[source] io::Error),
-    /// It ended with a complaint.
-    #[error("git {what} failed")]
-    Failed {
-        /// Which command.
-        what: String,
-        /// The end of what it said, made inert.
-        source: Said,
-    },
-}
-
-/// What git said.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct Said(String);
-
 impl Git {
     /// git in the repository at `directory`, which nobody but us writes to.
     pub(crate) fn new(directory: &Path) -> Result<Self, GitError> {
@@ -100,6 +82,11 @@ impl Git {
             writer: None,
             owner: None,
         })
+    }
+
+    /// The repository.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
     }
 
     /// The same with new objects somewhere else.
@@ -174,6 +161,7 @@ impl Git {
             ("GIT_LITERAL_PATHSPECS", "1"),
             ("GIT_OPTIONAL_LOCKS", "0"),
             ("GIT_TERMINAL_PROMPT", "0"),
+            ("GIT_NO_LAZY_FETCH", "1"),
         ] {
             command.env(name, value);
         }
@@ -254,16 +242,6 @@ impl Git {
     ) -> Result<String, GitError> {
         let printed = self.run(words)?;
         Ok(String::from_utf8_lossy(&printed).trim_end().to_owned())
-    }
-}
-
-impl Said {
-    /// The end of it, which says why; it may quote names of files that somebody inside chose.
-    pub(crate) fn from_bytes(bytes: &[u8]) -> Self {
-        const MOST: usize = 2000;
-        let text = String::from_utf8_lossy(&bytes[bytes.len().saturating_sub(MOST)..]).trim().to_owned();
-        let shown = text.lines().map(|line| line.escape_debug().to_string()).collect::<Vec<_>>().join("; ");
-        Self(if shown.is_empty() { "it gave no reason".to_owned() } else { shown })
     }
 }
 

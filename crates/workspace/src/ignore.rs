@@ -7,8 +7,12 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
 use crate::git::{Git, GitError};
 
-/// As many bytes are asked at once; they fit into a pipe, so that neither side waits for the other.
+/// As many bytes are asked at once, or as many as fit into the pipe, so that neither side waits for the other: somebody
+/// inside can use up what a user may have in pipes, and then new ones are small.
 const AT_ONCE: usize = 32 << 10;
+
+/// What is around a path in a question.
+const AROUND: usize = 3;
 
 /// A process that answers.
 pub(crate) struct Ignore {
@@ -38,12 +42,14 @@ impl Ignore {
     /// Which of them it would ignore, in their order.
     pub(crate) fn ask(&mut self, paths: &[&[u8]]) -> Result<Vec<bool>, GitError> {
         let mut ignored = Vec::with_capacity(paths.len());
+        let room = rustix::pipe::fcntl_getpipe_size(&self.questions);
+        let at_once = AT_ONCE.min(room.map_err(|errno| GitError::Run(errno.into()))?);
         let mut rest = paths;
         while !rest.is_empty() {
             let mut asked = Vec::new();
             let mut count = 0;
             for path in rest {
-                if count > 0 && asked.len() + path.len() > AT_ONCE {
+                if count > 0 && asked.len() + path.len() + AROUND > at_once {
                     break;
                 }
                 asked.extend_from_slice(b"./");
@@ -78,5 +84,37 @@ impl Drop for Ignore {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn small_pipes_are_no_hindrance() {
+        let place = tempfile::tempdir().unwrap();
+        let init = std::process::Command::new("git").args(["init", "-q"]).current_dir(place.path()).status();
+        assert!(init.unwrap().success());
+        std::fs::write(place.path().join(".gitignore"), "*.log\n").unwrap();
+        let git = Git::new(&place.path().join(".git")).unwrap();
+        let mut ignore = Ignore::start(&git, place.path()).unwrap();
+        for end in
+            [rustix::fd::AsFd::as_fd(&ignore.questions), rustix::fd::AsFd::as_fd(ignore.answers.get_ref())]
+        {
+            rustix::pipe::fcntl_setpipe_size(end, 4096).unwrap();
+        }
+        let names: Vec<String> =
+            (0..5000).map(|number| format!("a-name-of-some-length-{number}.log")).collect();
+        let (done, waited) = mpsc::channel();
+        std::thread::spawn(move || {
+            let paths: Vec<&[u8]> = names.iter().map(String::as_bytes).collect();
+            let answers = ignore.ask(&paths).unwrap();
+            done.send(answers.len() == paths.len() && answers.iter().all(|ignored| *ignored)).unwrap();
+        });
+        assert_eq!(waited.recv_timeout(Duration::from_secs(60)), Ok(true));
     }
 }

@@ -194,3 +194,22 @@ fn all_notes() -> Vec<u8> {
     }
     names
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_directory_with_more_entries_than_are_taken_is_none() {
+        let place = tempfile::tempdir().unwrap();
+        for name in ["a", "b", "c"] {
+            fs::write(place.path().join(name), "").unwrap();
+        }
+        let directory = Directory::top(place.path()).unwrap();
+        assert_eq!(directory.entries(3).unwrap().map(|entries| entries.len()), Some(3));
+        let directory = Directory::top(place.path()).unwrap();
+        assert!(directory.entries(2).unwrap().is_none());
+    }
+}

@@ -9,6 +9,8 @@ pub(crate) struct Limits {
     pub(crate) depth: usize,
     /// Bytes of a path.
     pub(crate) path: usize,
+    /// Bytes of all paths together: they are held in memory.
+    pub(crate) names: u64,
     /// Bytes of all files together.
     pub(crate) bytes: u64,
     /// Things that are named as left out.
@@ -17,7 +19,7 @@ pub(crate) struct Limits {
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { entries: 1_000_000, depth: 200, path: 3000, bytes: 16 << 30, remarks: 1000 }
+        Self { entries: 1_000_000, depth: 200, path: 3000, names: 128 << 20, bytes: 16 << 30, remarks: 1000 }
     }
 }
 

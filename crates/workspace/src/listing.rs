@@ -68,6 +68,11 @@ impl Listing {
     }
 }
 
+/// Whether a path is a file of attributes.
+pub(crate) fn is_attributes(path: &[u8]) -> bool {
+    path == b".gitattributes" || path.ends_with(b"/.gitattributes")
+}
+
 /// `H 100644 <object> 0\t<path>`.
 fn parse_line(line: &[u8]) -> Option<Entry> {
     let tab = line.iter().position(|byte| *byte == b'\t')?;

@@ -1,5 +1,4 @@
-//! Repositories in a layer, read as data: no git ever runs in one. Names that only look like a repository's are refused,
-//! as git does.
+//! Repositories in a layer, read as data: no git ever runs in one.
 
 use std::io::Read as _;
 
@@ -10,18 +9,6 @@ use crate::walk::joined;
 const SHORT: u64 = 1024;
 /// A list of refs is not read further.
 const LIST: u64 = 16 << 20;
-
-/// Whether git would refuse a name: one that some file system takes for `.git`, or a link called `.gitmodules`.
-pub(crate) fn is_refused(name: &[u8], is_link: bool) -> bool {
-    let name = name.to_ascii_lowercase();
-    let end = name.iter().position(|byte| *byte == b':' || *byte == b'\\').unwrap_or(name.len());
-    let name = name.get(..end).unwrap_or_default();
-    let end = name.iter().rposition(|byte| !matches!(byte, b' ' | b'.')).map_or(0, |last| last + 1);
-    let bare = name.get(..end).unwrap_or_default();
-    let is_modules =
-        [b".gitmodules".as_slice(), b"gitmod~", b"gi7eba~"].iter().any(|it| bare.starts_with(it));
-    bare == b".git" || bare == b"git~1" || (is_link && is_modules)
-}
 
 /// The commit that the workspace's own repository stands at inside.
 pub(crate) fn tip(top: &Directory, length: usize) -> Option<String> {
@@ -40,17 +27,33 @@ pub(crate) fn head(top: &Directory, path: &[u8], length: usize) -> Option<String
 
 /// What HEAD is in a directory of git's.
 fn resolve(top: &Directory, directory: &[u8], length: usize) -> Option<String> {
-    let text = read(top, &joined(directory, b"HEAD"), SHORT)?;
-    let Some(name) = text.strip_prefix(b"ref: ") else { return commit(&text, length) };
-    let name = name.trim_ascii();
-    let is_plain = |part: &[u8]| !part.is_empty() && !part.starts_with(b".");
-    if !name.starts_with(b"refs/") || !name.split(|byte| *byte == b'/').all(is_plain) {
-        return None;
-    }
-    if let Some(text) = read(top, &joined(directory, name), SHORT) {
+    let name = match read_head(&read(top, &joined(directory, b"HEAD"), SHORT)?, length)? {
+        Head::Commit(commit) => return Some(commit),
+        Head::Ref(name) => name,
+    };
+    if let Some(text) = read(top, &joined(directory, &name), SHORT) {
         return commit(&text, length);
     }
-    let packed = read(top, &joined(directory, b"packed-refs"), LIST)?;
+    in_list(&read(top, &joined(directory, b"packed-refs"), LIST)?, &name, length)
+}
+
+/// What a HEAD says.
+pub(crate) enum Head {
+    Commit(String),
+    Ref(Vec<u8>),
+}
+
+/// Reads a HEAD; none where it says something else, or leads away.
+pub(crate) fn read_head(text: &[u8], length: usize) -> Option<Head> {
+    let Some(name) = text.strip_prefix(b"ref: ") else { return commit(text, length).map(Head::Commit) };
+    let name = name.trim_ascii();
+    let is_plain = |part: &[u8]| !part.is_empty() && !part.starts_with(b".");
+    let is_ref = name.starts_with(b"refs/") && name.split(|byte| *byte == b'/').all(is_plain);
+    is_ref.then(|| Head::Ref(name.to_vec()))
+}
+
+/// The commit of a ref in a list of refs.
+pub(crate) fn in_list(packed: &[u8], name: &[u8], length: usize) -> Option<String> {
     let mut lines = packed.split(|byte| *byte == b'\n');
     lines.find_map(|line| {
         let (object, rest) = line.split_at_checked(length)?;
@@ -73,7 +76,7 @@ fn read(top: &Directory, path: &[u8], most: u64) -> Option<Vec<u8>> {
 }
 
 /// Where a relative path leads from a directory, by its text alone; none where that is outside.
-fn plain(directory: &[u8], path: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn plain(directory: &[u8], path: &[u8]) -> Option<Vec<u8>> {
     if path.starts_with(b"/") {
         return None;
     }
@@ -91,17 +94,6 @@ fn plain(directory: &[u8], path: &[u8]) -> Option<Vec<u8>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn names_that_pass_for_a_repository_are_refused() {
-        for name in [".git", ".GIT", ".git. .", "git~1", ".git::$INDEX", "GIT~1 "] {
-            assert!(is_refused(name.as_bytes(), false), "{name}");
-        }
-        for name in [".gitignore", ".github", "git", ".gitmodules", "git~2"] {
-            assert!(!is_refused(name.as_bytes(), false), "{name}");
-        }
-        assert!(is_refused(b".gitmodules", true) && !is_refused(b".gitattributes", true));
-    }
 
     #[test]
     fn paths_stay_inside() {

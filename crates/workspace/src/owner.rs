@@ -7,18 +7,16 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
-use rustix::process::geteuid;
-
 use crate::beneath::Directory;
 use crate::layout::{Layout, Trust, begins_at, is_bare};
+use crate::person::{Person, homes};
 use crate::refusal::Refusal;
 
 /// An owner's directory that may be a workspace.
 #[derive(Debug)]
 pub struct Owner {
     pub(crate) directory: Directory,
-    pub(crate) uid: u32,
-    pub(crate) gid: u32,
+    pub(crate) person: Person,
     pub(crate) repository: Option<Layout>,
 }
 
@@ -44,8 +42,7 @@ impl Owner {
             return Err(Refusal::Mounted { path, mount });
         }
         let repository = repository_of(&path, own)?;
-        let (uid, gid) = (metadata.uid(), metadata.gid());
-        let owner = Self { directory, uid, gid, repository };
+        let owner = Self { directory, person: Person::of(&metadata), repository };
         owner.check_repository()?;
         Ok(owner)
     }
@@ -58,7 +55,9 @@ impl Owner {
 
     /// Root reads for somebody else here, who could name a repository that only root may read.
     fn check_repository(&self) -> Result<(), Refusal> {
-        let (Some(layout), Some((uid, _))) = (&self.repository, self.other_user()) else { return Ok(()) };
+        let (Some(layout), Some((uid, _))) = (&self.repository, self.person.other_user()) else {
+            return Ok(());
+        };
         let is_theirs = |path: &Path| {
             fs::metadata(path).is_ok_and(|metadata| metadata.uid() == uid || metadata.mode() & 0o005 == 0o005)
         };
@@ -70,19 +69,6 @@ impl Owner {
         {
             Some(path) => Err(Refusal::Foreign { path: self.path().to_owned(), git_dir: path.to_owned() }),
             None => Ok(()),
-        }
-    }
-
-    /// Whom programs are to be run as in what is the owner's, where we are somebody else.
-    pub(crate) fn other_user(&self) -> Option<(u32, u32)> {
-        (geteuid().is_root() && self.uid != 0).then_some((self.uid, self.gid))
-    }
-
-    /// The home directory of whose tree it is.
-    pub(crate) fn home(&self) -> Option<PathBuf> {
-        match self.other_user() {
-            Some((uid, _)) => homes().into_iter().find_map(|(user, home)| (user == uid).then_some(home)),
-            None => env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute()),
         }
     }
 }
@@ -118,18 +104,6 @@ fn forbidden(path: &Path, own: &[PathBuf]) -> Option<&'static str> {
         return Some("a part of the system");
     }
     homes.into_iter().any(is_home).then_some("a home directory")
-}
-
-/// The home directories of this machine's users who have one of their own.
-fn homes() -> Vec<(u32, PathBuf)> {
-    let passwd = fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let home = |line: &str| {
-        let mut fields = line.split(':').skip(2);
-        let uid = fields.next()?.parse().ok()?;
-        Some((uid, PathBuf::from(fields.nth(2)?)))
-    };
-    let is_own = |(_, home): &(u32, PathBuf)| home.is_absolute();
-    passwd.lines().filter_map(home).filter(is_own).collect()
 }
 
 /// Where something is mounted below a directory: an overlay would show what lies under it instead.

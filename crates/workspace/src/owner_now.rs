@@ -2,7 +2,8 @@
 //! any moment: no link in it is followed, and nothing in it is written.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
-use std::fs::File;
+use std::fs::{self, File};
+use std::io;
 use std::os::fd::OwnedFd;
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, openat2, statat};
@@ -11,8 +12,11 @@ use rustix::io::Errno;
 use crate::base::{Base, is_beneath, joined, read_paths};
 use crate::error::ReviewError;
 use crate::git::Git;
+use crate::import::Import;
+use crate::listing::{self, Listing, is_attributes};
 use crate::staging::above;
 use crate::store::Store;
+use crate::target::{Entry, put};
 
 /// The index of what the owner has now.
 const INDEX: &str = "index-owner";
@@ -27,6 +31,8 @@ pub(crate) struct OwnerNow {
     /// Those at which there is something that cannot be compared, or that must not be read.
     pub(crate) blocked: BTreeSet<Vec<u8>>,
     git: Git,
+    /// The tree of the base; none where that is empty.
+    base: Option<String>,
 }
 
 impl OwnerNow {
@@ -38,8 +44,11 @@ impl OwnerNow {
         let mut ways = Ways { root: root.into(), open: HashMap::new() };
         let (mut blocked, mut readable) = (BTreeSet::new(), Vec::new());
         for path in paths {
-            let is_gitlink = base.listing.get(path).is_some_and(|entry| entry.mode == "160000");
+            let listed = base.listing.get(path);
+            let is_gitlink = listed.is_some_and(|entry| entry.mode == "160000");
             match ways.kind(path) {
+                // It was left out of the checkout, and is not gone.
+                Ok(None) if listed.is_some_and(|entry| entry.is_flagged) => {}
                 Ok(None) => readable.push(path.clone()),
                 Ok(Some(FileType::Directory)) if is_gitlink => readable.push(path.clone()),
                 Ok(Some(FileType::RegularFile | FileType::Symlink)) if !is_beneath(&hidden, path) => {
@@ -51,24 +60,37 @@ impl OwnerNow {
                 Ok(Some(_)) | Err(_) => drop(blocked.insert(path.clone())),
             }
         }
-        let index = store.copy_of_base(INDEX)?;
-        let git = store.git()?.on(owner).with_index(&index);
-        let mut changed = BTreeMap::new();
+        let (mut changed, git) = (BTreeMap::new(), store.git()?.unsynced());
         if !readable.is_empty() {
+            let seeded = seeded(base, &readable);
+            let index = store.files.git().join(INDEX);
+            for stale in [&index, &index.with_extension("lock")] {
+                match fs::remove_file(stale) {
+                    Err(error) if error.kind() != io::ErrorKind::NotFound => {
+                        return Err(ReviewError::file(stale)(error));
+                    }
+                    _ => {}
+                }
+            }
+            let git = git.clone().on(owner).with_index(&index);
+            put(&git, &seeded)?;
             let words = ["update-index", "-z", "--add", "--remove", "--replace", "--stdin"];
             git.run_with(words, joined(&readable))?;
-            let printed = git.run([
-                "diff-index",
-                "--cached",
-                "--raw",
-                "-z",
-                "--no-abbrev",
-                "--no-renames",
-                &base.tree,
-            ])?;
-            changed = parse(&printed);
+            let printed = git.run(["ls-files", "-z", "-s", "-t", "-v"])?;
+            let now = Listing::parse(&printed).map_err(ReviewError::file(&index))?;
+            let none = "0".repeat(base.tree.len());
+            let version = |listing: &Listing, path: &[u8]| match listing.get(path) {
+                Some(entry) => (entry.mode.clone(), entry.object.clone()),
+                None => ("000000".to_owned(), none.clone()),
+            };
+            let differs = |path: &Vec<u8>| version(&now, path) != version(&base.listing, path);
+            changed = readable
+                .into_iter()
+                .filter(differs)
+                .map(|path| (path.clone(), version(&now, &path)))
+                .collect();
         }
-        Ok(Self { changed, blocked, git })
+        Ok(Self { changed, blocked, git, base: base.beginning().map(str::to_owned) })
     }
 
     /// Whether a path is not as it was, nor as it is inside.
@@ -79,8 +101,20 @@ impl OwnerNow {
 
     /// The base with what the owner has at these paths, as a tree.
     pub(crate) fn tree(&self) -> Result<String, ReviewError> {
-        Ok(self.git.line(["write-tree", "--missing-ok"])?)
+        let entry =
+            |(path, (mode, object)): (&Vec<u8>, &Version)| (path.clone(), mode.clone(), object.clone());
+        let entries: Vec<Entry> = self.changed.iter().map(entry).collect();
+        Import::begin(&self.git, self.base.as_deref())?.with(&entries).finish()
     }
+}
+
+/// What git has to know before it looks at paths: what each was, and the attributes, which may be in no file. All else of
+/// the base is not read for it.
+fn seeded(base: &Base, paths: &[Vec<u8>]) -> Vec<Entry> {
+    let asked = paths.iter().filter_map(|path| base.listing.get(path));
+    let attributes = base.listing.entries().iter().filter(|entry| is_attributes(&entry.path));
+    let entry = |entry: &listing::Entry| (entry.path.clone(), entry.mode.clone(), entry.object.clone());
+    asked.chain(attributes).map(entry).collect()
 }
 
 /// Whether a file of the base's that is in the way of a path is one of those that are looked at themselves.
@@ -93,19 +127,6 @@ fn is_cleared(base: &Base, paths: &BTreeSet<Vec<u8>>, path: &[u8]) -> bool {
         directory = above(directory);
     }
     false
-}
-
-/// `:100644 100644 <object> <object> M\0path\0`.
-fn parse(printed: &[u8]) -> BTreeMap<Vec<u8>, Version> {
-    let fields: Vec<&[u8]> = printed.split(|byte| *byte == 0).collect();
-    let found = fields.chunks_exact(2).filter_map(|fields| {
-        let [head, path] = fields else { return None };
-        let head = String::from_utf8_lossy(head);
-        let mut words = head.split(' ').skip(1);
-        let mode = words.next()?.to_owned();
-        Some((path.to_vec(), (mode, words.nth(1)?.to_owned())))
-    });
-    found.collect()
 }
 
 /// Directories of the owner's, reached without following a link.

@@ -34,7 +34,7 @@ pub(crate) fn pin(layout: &Layout, owner: &Owner, id: &SandboxId, commit: &str) 
     if access(common.join("refs"), Access::WRITE_OK).is_err() {
         return Ok(());
     }
-    match owner.other_user() {
+    match owner.person.other_user() {
         None => write(common, id, commit)
             .map_err(|source| Refusal::Unusable { path: common.join(name(id)), source }),
         // Whatever is written there belongs to them.

@@ -1,17 +1,18 @@
-//! What the owner has told git about files: read from their configuration as data, by a command that starts nothing. Of
-//! all that stands there only what is listed here is ever used: how files are compared, what is ignored, and a name.
+//! What a repository of ours takes over from the owner's settings: how files are compared, what is ignored, and a name. Nothing
+//! of it names a program.
 
-use std::ffi::OsString;
 use std::fs::File;
 use std::io::Read as _;
-use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::path::Path;
 
-use crate::git::{Git, GitError};
+use crate::git::GitError;
+use crate::person::Person;
 use crate::record::Recorded;
+use crate::settings::{Scope, Settings};
 
-/// Settings of `core` that decide what a file is as a blob, and start nothing.
-const TAKEN: [&str; 6] = ["autocrlf", "eol", "filemode", "symlinks", "ignorecase", "safecrlf"];
+/// Settings of `core` that decide what a file is as a blob, and start nothing. Not `safecrlf`: by that git takes nothing at
+/// all where one file has mixed line ends.
+const TAKEN: [&str; 5] = ["autocrlf", "eol", "filemode", "symlinks", "ignorecase"];
 
 /// No list of patterns is longer.
 const LONGEST: u64 = 1 << 20;
@@ -32,90 +33,39 @@ pub(crate) struct Preferences {
 }
 
 impl Preferences {
-    /// Those of whoever calls, for one repository or for none.
+    /// Those of whose tree it is, for one repository or for none.
     pub(crate) fn read(recorded: &Recorded) -> Result<Self, GitError> {
         let repository = recorded.repository.as_ref();
-        let directory = repository.map_or_else(|| PathBuf::from("/dev/null"), |found| found.git_dir.clone());
-        let mut command = Git::new(Path::new("/"))?.variable("GIT_DIR", directory).command([
-            "config",
-            "-z",
-            "--get-regexp",
-            r"^(core\.(autocrlf|eol|filemode|symlinks|ignorecase|safecrlf|excludesfile|attributesfile)|user\.(name|email))$",
-        ]);
-        command.env_remove("GIT_CONFIG_NOSYSTEM").env_remove("GIT_CONFIG_SYSTEM");
-        command.env_remove("GIT_CONFIG_GLOBAL").env_remove("HOME");
-        let home = std::env::var_os("HOME").filter(|home| !home.is_empty());
-        let configured = std::env::var_os("XDG_CONFIG_HOME").filter(|home| !home.is_empty());
-        command.envs(home.iter().map(|home| ("HOME", home)));
-        command.envs(configured.iter().map(|home| ("XDG_CONFIG_HOME", home)));
-        command.stdout(Stdio::piped());
-        let printed = command.output().map_err(GitError::Run)?.stdout;
-        let mut found = Self::default();
-        let mut files = Files::of(home.as_ref(), configured.as_ref());
-        for setting in printed.split(|byte| *byte == 0) {
-            let text = String::from_utf8_lossy(setting);
-            // A name without a value is a yes.
-            let (name, value) = text.split_once('\n').unwrap_or((&text, "true"));
-            found.take(name, value, &mut files);
-        }
-        found.excludes = read(files.excludes.as_deref());
-        found.attributes = read(files.attributes.as_deref());
-        if let Some(repository) = repository {
-            for (text, file) in [(&mut found.excludes, "exclude"), (&mut found.attributes, "attributes")] {
-                text.push(b'\n');
-                text.extend_from_slice(&read(Some(&repository.common_dir.join("info").join(file))));
-            }
-        }
-        Ok(found)
-    }
-
-    fn take(&mut self, name: &str, value: &str, files: &mut Files) {
-        match name {
-            "user.name" => self.name = Some(value.to_owned()),
-            "user.email" => self.mail = Some(value.to_owned()),
-            // The command line of ours comes last, and says that there is no such file.
-            "core.excludesfile" if value != "/dev/null" => files.excludes = files.expand(value),
-            "core.attributesfile" if value != "/dev/null" => files.attributes = files.expand(value),
-            _ => {
-                let key = name.strip_prefix("core.").filter(|key| TAKEN.contains(key));
-                let is_plain = value.bytes().all(|byte| byte.is_ascii_alphanumeric());
-                if let Some(key) = key.filter(|_| is_plain) {
-                    self.core.retain(|(other, _)| other != key);
-                    self.core.push((key.to_owned(), value.to_owned()));
-                }
-            }
-        }
-    }
-}
-
-/// Where lists of patterns are.
-struct Files {
-    home: Option<PathBuf>,
-    excludes: Option<PathBuf>,
-    attributes: Option<PathBuf>,
-}
-
-impl Files {
-    fn of(home: Option<&OsString>, configured: Option<&OsString>) -> Self {
-        let home = home.map(PathBuf::from);
-        let directory =
-            configured.map(PathBuf::from).or_else(|| home.as_ref().map(|home| home.join(".config")));
-        let usual = |name: &str| directory.as_ref().map(|directory| directory.join("git").join(name));
-        Self { excludes: usual("ignore"), attributes: usual("attributes"), home }
-    }
-
-    fn expand(&self, value: &str) -> Option<PathBuf> {
-        match value.strip_prefix("~/") {
-            Some(rest) => self.home.as_ref().map(|home| home.join(rest)),
-            None => Some(PathBuf::from(value)).filter(|path| path.is_absolute()),
-        }
+        let person = Person::of_directory(&recorded.owner);
+        let settings =
+            Settings::of(repository.map_or(Path::new("/dev/null"), |found| &found.git_dir), person)?;
+        let scopes = [Scope::Owner, Scope::Repository];
+        let own = |file: &str| {
+            let path = repository.map(|repository| repository.common_dir.join("info").join(file));
+            path.map_or_else(Vec::new, |path| read(&path))
+        };
+        let both = |which: &str, file: &str| {
+            [settings.patterns(which, &scopes, person), b"\n".to_vec(), own(file)].concat()
+        };
+        let is_plain = |value: &&str| value.bytes().all(|byte| byte.is_ascii_alphanumeric());
+        let taken = |name: &&str| {
+            let value = settings.value(&format!("core.{name}")).filter(is_plain)?;
+            Some(((*name).to_owned(), value.to_owned()))
+        };
+        Ok(Self {
+            core: TAKEN.iter().filter_map(taken).collect(),
+            excludes: both("excludesfile", "exclude"),
+            attributes: both("attributesfile", "attributes"),
+            name: settings.value("user.name").map(str::to_owned),
+            mail: settings.value("user.email").map(str::to_owned),
+        })
     }
 }
 
 /// A small file; nothing where there is none.
-fn read(path: Option<&Path>) -> Vec<u8> {
+fn read(path: &Path) -> Vec<u8> {
     let mut text = Vec::new();
-    let file = path.filter(|path| path.is_file()).and_then(|path| File::open(path).ok());
+    let file = Some(path).filter(|path| path.is_file()).and_then(|path| File::open(path).ok());
     if let Some(file) = file {
         let _ = file.take(LONGEST).read_to_end(&mut text);
     }

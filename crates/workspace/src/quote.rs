@@ -1,4 +1,20 @@
-//! Names as git writes them in a line: in quotes, with escapes, where a byte could be taken for something else.
+//! Names as git writes them in a line, and reads them: in quotes, with escapes, where a byte could be taken for something
+//! else.
+
+/// A name in quotes; what git reads back is the same.
+pub(crate) fn quoted(name: &[u8]) -> Vec<u8> {
+    let mut text = Vec::with_capacity(name.len() + 2);
+    text.push(b'"');
+    for &byte in name {
+        match byte {
+            b'"' | b'\\' => text.extend_from_slice(&[b'\\', byte]),
+            0..b' ' | 0x7f => text.extend_from_slice(format!("\\{byte:03o}").as_bytes()),
+            byte => text.push(byte),
+        }
+    }
+    text.push(b'"');
+    text
+}
 
 /// Reads a name up to the end or to `end`, and what follows.
 pub(crate) fn name(text: &[u8], end: u8) -> Option<(Vec<u8>, &[u8])> {
@@ -52,5 +68,8 @@ mod tests {
         assert_eq!(read("\"a\\nb\\377\\\"\"\trest"), Some((b"a\nb\xff\"".to_vec(), b"rest".to_vec())));
         assert_eq!(read("\"open"), None);
         assert_eq!(read("\"\\9\""), None);
+        for odd in [b"a\nb\"c\\d\x01\x7f\xff".as_slice(), b"", b"plain", b"\"", b"\\"] {
+            assert_eq!(name(&quoted(odd), b'\t'), Some((odd.to_vec(), &b""[..])), "{odd:?}");
+        }
     }
 }

@@ -44,18 +44,8 @@ impl Refs {
             let path = common.path().join(name);
             move |source| Refusal::Repository { path, source }
         };
-        let mut all = BTreeMap::new();
-        let packed = common.read(Path::new("packed-refs"), LARGEST).map_err(failed("packed-refs"))?;
-        for line in packed.unwrap_or_default().split(|byte| *byte == b'\n') {
-            // Lines that begin with `#` or `^` are about the list, or about the line before.
-            let mut words = line.splitn(2, |byte| *byte == b' ');
-            if let (Some(object), Some(name)) = (words.next(), words.next())
-                && is_object(object)
-                && is_name(name)
-            {
-                all.insert(name.to_vec(), Target::Object(object.to_vec()));
-            }
-        }
+        let list = common.read(Path::new("packed-refs"), LARGEST).map_err(failed("packed-refs"))?;
+        let mut all = packed(&list.unwrap_or_default());
         let mut waiting = vec![PathBuf::from("refs")];
         let mut seen = 0;
         while let Some(path) = waiting.pop() {
@@ -105,6 +95,22 @@ impl Refs {
     }
 }
 
+/// The refs of a list.
+pub(crate) fn packed(list: &[u8]) -> BTreeMap<Vec<u8>, Target> {
+    let mut all = BTreeMap::new();
+    for line in list.split(|byte| *byte == b'\n') {
+        // Lines that begin with `#` or `^` are about the list, or about the line before.
+        let mut words = line.splitn(2, |byte| *byte == b' ');
+        if let (Some(object), Some(name)) = (words.next(), words.next())
+            && is_object(object)
+            && is_name(name)
+        {
+            all.insert(name.to_vec(), Target::Object(object.to_vec()));
+        }
+    }
+    all
+}
+
 /// What one file says, if it is a ref; locks and what is being written are none.
 fn loose(common: &Directory, path: &Path) -> Option<(Vec<u8>, Target)> {
     let name = path.as_os_str().as_bytes();
@@ -115,7 +121,7 @@ fn loose(common: &Directory, path: &Path) -> Option<(Vec<u8>, Target)> {
     Some((name.to_vec(), target(&text)?))
 }
 
-fn target(text: &[u8]) -> Option<Target> {
+pub(crate) fn target(text: &[u8]) -> Option<Target> {
     let text = text.trim_ascii();
     match text.strip_prefix(b"ref:") {
         Some(name) => {

@@ -5,6 +5,7 @@ use std::fs;
 
 use crate::aftermath::{self, Named};
 use crate::base::Base;
+use crate::blobs::Blobs;
 use crate::change::{self, Change, Renames};
 use crate::commits::{self, Commit};
 use crate::error::ReviewError;
@@ -16,6 +17,7 @@ use crate::remark::Remark;
 use crate::risk::{self, Known, Risk};
 use crate::snapshot::Snapshot;
 use crate::store::{Store, write_whole};
+use crate::waiting;
 
 /// The tree that was shown last.
 const SHOWN: &str = "shown";
@@ -37,6 +39,8 @@ pub struct Review {
     pub remarks: Vec<Remark>,
     /// Whether there were more lines than are shown.
     pub is_cut: bool,
+    /// Whether there is more in the commits than was looked at.
+    pub(crate) are_commits_cut: bool,
     /// How the tree was worked on. Directly, the owner's own edits since the start cannot be told from the agent's.
     pub mode: Mode,
     /// What runs by its name and is in no tree of git's; only where it was worked on directly.
@@ -106,7 +110,8 @@ pub(crate) fn shown(store: &Store) -> Option<String> {
 /// Says that a tree has been taken.
 pub(crate) fn mark_applied(store: &Store, tree: &str) -> Result<(), ReviewError> {
     let path = store.own("applied");
-    write_whole(&path, format!("{tree}\n").as_bytes()).map_err(ReviewError::file(&path))
+    write_whole(&path, format!("{tree}\n").as_bytes()).map_err(ReviewError::file(&path))?;
+    waiting::forget(store)
 }
 
 pub(crate) fn look(
@@ -130,13 +135,13 @@ pub(crate) fn look(
         is_over_hidden: snapshot.over_hidden.contains(&change.path),
         texts: None,
     };
-    let mut files = Vec::new();
+    let (mut files, mut blobs) = (Vec::new(), Blobs::of(&git));
     for change in changes {
         let conflict = now.as_ref().is_some_and(|now| conflicts(now, &change));
-        let risks = judge(store, &change, known(&change))?;
+        let risks = judge(&mut blobs, &change, known(&change))?;
         files.push(Reviewed { change, risks, conflict });
     }
-    let commits = reviewed_commits(store, &git)?;
+    let (commits, are_commits_cut) = reviewed_commits(store, &git)?;
     Ok(Review {
         tree: snapshot.tree.clone(),
         base: base.tree.clone(),
@@ -145,6 +150,7 @@ pub(crate) fn look(
         commits,
         remarks: snapshot.remarks.clone(),
         is_cut: difference.is_cut,
+        are_commits_cut,
         mode: store.recorded.mode,
         named: Vec::new(),
         was_shown: false,
@@ -189,40 +195,51 @@ fn conflicts(now: &OwnerNow, change: &Change) -> bool {
 
 /// What in the commits the owner may not want without a look, as it is told.
 pub(crate) fn risky_commits(store: &Store, git: &Git) -> Result<Vec<String>, ReviewError> {
-    let commits = reviewed_commits(store, git)?;
+    let (commits, is_cut) = reviewed_commits(store, git)?;
     let files = commits.iter().flat_map(|(_, files)| files);
     let risks = files.flat_map(|file| file.risks.iter().map(|risk| (&file.change.path, risk)));
     let risks = risks.filter(|(_, risk)| !risk.code.is_note());
-    Ok(risks.map(|(path, risk)| told(path, risk)).collect())
+    let risks = risks.map(|(path, risk)| told(path, risk));
+    Ok(risks.chain(is_cut.then(|| UNREAD.to_owned())).collect())
 }
+
+/// What is not looked at may be anything.
+pub(crate) const UNREAD: &str = "there is more in them than is looked at";
 
 /// One risk, as it is told in an error.
 pub(crate) fn told(path: &[u8], risk: &Risk) -> String {
     format!("{}: {} ({})", crate::inert::inert_name(path), risk.reason, risk.code.name())
 }
 
-fn judge(store: &Store, change: &Change, known: Known<'_>) -> Result<Vec<Risk>, ReviewError> {
+fn judge(blobs: &mut Blobs<'_>, change: &Change, known: Known<'_>) -> Result<Vec<Risk>, ReviewError> {
     if !risk::wants_texts(change) {
         return Ok(risk::of(change, known));
     }
-    let (old, new) = (store.blob(&change.old_object)?, store.blob(&change.object)?);
-    Ok(risk::of(change, Known { texts: Some((&old, &new)), ..known }))
+    // What is too large to be read is judged as one that says anything.
+    let old = blobs.read(&change.old_object, risk::LARGE)?;
+    let new = blobs.read(&change.object, risk::LARGE)?;
+    let texts = old.as_deref().zip(new.as_deref());
+    Ok(risk::of(change, Known { texts, ..known }))
 }
 
-fn reviewed_commits(store: &Store, git: &Git) -> Result<Vec<(Commit, Vec<Reviewed>)>, ReviewError> {
-    let Some(tip) = commits::accepted(store) else { return Ok(Vec::new()) };
+/// Commits with what each changed.
+type Changed = Vec<(Commit, Vec<Reviewed>)>;
+
+/// The commits, and whether there is more in them than is read.
+fn reviewed_commits(store: &Store, git: &Git) -> Result<(Changed, bool), ReviewError> {
+    let Some(tip) = commits::accepted(store) else { return Ok((Vec::new(), false)) };
     let commits = commits::list(store, git, &tip)?;
-    let mut differences = commits::differences(git, &commits)?;
-    let mut found = Vec::new();
+    let (mut differences, is_cut) = commits::differences(git, &commits)?;
+    let (mut found, mut blobs) = (Vec::new(), Blobs::of(git));
     for commit in commits {
         let difference = differences.iter_mut().find(|(id, _)| *id == commit.id);
         let changes = difference.map(|(_, difference)| std::mem::take(&mut difference.changes));
         let mut files = Vec::new();
         for change in changes.unwrap_or_default() {
-            let risks = judge(store, &change, Known::default())?;
+            let risks = judge(&mut blobs, &change, Known::default())?;
             files.push(Reviewed { change, risks, conflict: false });
         }
         found.push((commit, files));
     }
-    Ok(found)
+    Ok((found, is_cut))
 }

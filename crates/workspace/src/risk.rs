@@ -77,6 +77,8 @@ codes! {
     Dotfile = "dotfile",
     /// It lies where the owner has a file that was hidden inside.
     Hidden = "over-hidden",
+    /// Nobody has looked at all of it.
+    Unread = "unread",
     /// A repository that was made inside, in the owner's own tree.
     Repository = "repository",
 }
@@ -103,14 +105,19 @@ pub(crate) struct Known<'a> {
     pub(crate) texts: Option<(&'a [u8], &'a [u8])>,
 }
 
-/// Whether a change is judged by what the file says as a whole.
+/// Whether a change is judged by what the file says as a whole. Where a link leads from is its path, so that one which says
+/// the same under another name leads somewhere else.
 pub(crate) fn wants_texts(change: &Change) -> bool {
     let is_file = |mode: &str| mode.starts_with("100") || mode == "000000";
-    path::name(&change.path) == b"package.json"
+    let is_package = path::name(&change.path) == b"package.json"
         && change.status != Status::Deleted
         && is_file(&change.mode)
-        && is_file(&change.old_mode)
+        && is_file(&change.old_mode);
+    is_package || change.mode == LINK
 }
+
+/// The mode of a link.
+pub(crate) const LINK: &str = "120000";
 
 /// Everything that speaks for a look.
 pub(crate) fn of(change: &Change, known: Known<'_>) -> Vec<Risk> {
@@ -126,7 +133,7 @@ pub(crate) fn of(change: &Change, known: Known<'_>) -> Vec<Risk> {
                 add((code, reason));
             }
         });
-        content::of(change).into_iter().for_each(&mut add);
+        content::of(change, known.texts.map(|(_, new)| new)).into_iter().for_each(&mut add);
         if change.mode == "100755" && change.old_mode != "100755" {
             add((Code::Executable, "it can be executed"));
         }
@@ -138,6 +145,9 @@ pub(crate) fn of(change: &Change, known: Known<'_>) -> Vec<Risk> {
         }
         if change.mode == "160000" {
             add((Code::Submodule, "it stands at another commit of a submodule"));
+        }
+        if change.is_unread {
+            add((Code::Unread, "not all of what was changed in it could be looked at"));
         }
         if known.is_over_hidden {
             add((Code::Hidden, "you have a file there that was hidden inside"));
@@ -158,6 +168,9 @@ pub(crate) fn by_name(path: &[u8]) -> Option<Risk> {
     });
     found
 }
+
+#[cfg(feature = "fuzz")]
+pub(crate) use content::leaves;
 
 #[cfg(test)]
 mod tests;

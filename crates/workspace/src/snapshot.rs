@@ -6,21 +6,19 @@ use std::path::Path;
 use std::thread::JoinHandle;
 use std::time::SystemTime;
 
-use rustix::io::Errno;
-
 use crate::base::{Base, RULES, read_paths};
 use crate::error::ReviewError;
-use crate::inert::inert_name;
-use crate::layer::{Directory, notes};
+use crate::layer::Directory;
+use crate::making::{Made, Making};
 use crate::record::Mode;
-use crate::remark::{Remark, Why};
+use crate::remark::Remark;
 use crate::seen;
 use crate::staging::Staging;
 use crate::store::Store;
-use crate::walk::{Ground, Walk, Walked, Written};
+use crate::walk::{Ground, Walk, Walked};
 
-/// The index of what there is now.
-const INDEX: &str = "index-now";
+/// The index by which a tree that was worked on directly is compared.
+const INDEX: &str = "index-compared";
 /// What the layer looked like when its tree was made.
 const SEEN: &str = "seen";
 
@@ -122,8 +120,7 @@ fn tree(
     if let Some(tree) = digest.as_ref().and_then(|digest| seen::known(&path, digest)) {
         return Ok(tree);
     }
-    let is_whole = copy(walked, staging, (top, is_layer))?;
-    let tree = write(store, walked, staging)?;
+    let Made { tree, is_whole } = Making { store, base, top, is_layer, staging }.run(walked)?;
     match digest.filter(|_| is_whole) {
         Some(digest) => seen::note(&path, &digest, &tree),
         None => match fs::remove_file(&path) {
@@ -133,109 +130,4 @@ fn tree(
     }
     .map_err(ReviewError::file(&path))?;
     Ok(tree)
-}
-
-/// Copies everything that was written; whether each was as it had been seen.
-fn copy(
-    walked: &mut Walked,
-    staging: &mut Staging,
-    (top, is_layer): (&Directory, bool),
-) -> Result<bool, ReviewError> {
-    let mut is_whole = true;
-    let mut lost = Vec::new();
-    let mut most = crate::limits::Limits::default().bytes;
-    for (path, written) in &mut walked.written {
-        let seen = match copy_one(path, written, staging, (top, is_layer, most)) {
-            Ok(Some(seen)) => seen,
-            Ok(None) => {
-                lost.push(path.clone());
-                continue;
-            }
-            Err(error) => return Err(error),
-        };
-        most = most.saturating_sub(seen.size);
-        is_whole &= seen == *written.seen();
-        *written = match written {
-            Written::File(_) => Written::File(seen),
-            Written::Link(_) => Written::Link(seen),
-        };
-    }
-    for path in &lost {
-        walked.written.remove(path);
-        walked.remarks.push(Remark { path: path.clone(), why: Why::Closed });
-    }
-    Ok(is_whole && lost.is_empty())
-}
-
-/// Copies one; none where it cannot be read, or is something else by now.
-fn copy_one(
-    path: &[u8],
-    written: &Written,
-    staging: &mut Staging,
-    (top, is_layer, most): (&Directory, bool, u64),
-) -> Result<Option<seen::Seen>, ReviewError> {
-    let failed = |errno: Errno| ReviewError::File { path: inert_name(path).into(), source: errno.into() };
-    let is_lost = |errno: &Errno| {
-        matches!(
-            *errno,
-            Errno::NOENT
-                | Errno::NOTDIR
-                | Errno::LOOP
-                | Errno::AGAIN
-                | Errno::NXIO
-                | Errno::INVAL
-                | Errno::ACCESS
-                | Errno::PERM
-        )
-    };
-    match written {
-        Written::Link(_) => match top.link(path) {
-            Ok((target, stat)) => {
-                staging.link(path, &target)?;
-                Ok(Some(seen::Seen::of(&stat)))
-            }
-            Err(errno) if is_lost(&errno) => Ok(None),
-            Err(errno) => Err(failed(errno)),
-        },
-        Written::File(_) => match top.file(path) {
-            Ok((file, stat)) => {
-                if is_layer && notes(&file).is_elsewhere {
-                    return Err(ReviewError::Layer(inert_name(path)));
-                }
-                let mut seen = seen::Seen::of(&stat);
-                seen.size = staging.file(path, &file, seen.is_executable(), most)?;
-                if seen.size > most {
-                    let most = crate::limits::Limits::default().bytes;
-                    return Err(ReviewError::TooMuch { what: "bytes", most });
-                }
-                Ok(Some(seen))
-            }
-            Err(errno) if is_lost(&errno) => Ok(None),
-            Err(errno) => Err(failed(errno)),
-        },
-    }
-}
-
-fn write(store: &Store, walked: &Walked, staging: &Staging) -> Result<String, ReviewError> {
-    let index = store.copy_of_base(INDEX)?;
-    let git = store.git()?.unsynced().on(staging.path()).with_index(&index);
-    // What is gone goes first: attributes that are gone count no more for what is written.
-    let mut lines = Vec::new();
-    for path in walked.removed.iter().chain(walked.written.keys()) {
-        lines.extend_from_slice(path);
-        lines.push(0);
-    }
-    if !lines.is_empty() {
-        git.run_with(["update-index", "-z", "--add", "--remove", "--replace", "--stdin"], lines)?;
-    }
-    let mut lines = Vec::new();
-    for (path, commit) in &walked.pointers {
-        lines.extend_from_slice(format!("160000 {commit}\t").as_bytes());
-        lines.extend_from_slice(path);
-        lines.push(0);
-    }
-    if !lines.is_empty() {
-        git.run_with(["update-index", "-z", "--index-info"], lines)?;
-    }
-    Ok(git.line(["write-tree", "--missing-ok"])?)
 }

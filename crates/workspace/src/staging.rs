@@ -1,13 +1,13 @@
-//! A tree of ours in which git sees what it has to see of a layer, and nothing else: files copied by descriptor, links as
-//! links, rules of what is ignored.
+//! A tree of ours in which git sees what it has to see of a layer, and nothing else: files that it may convert, attributes,
+//! rules of what is ignored. Everything is copied by descriptor; there is no link in it.
 
 use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, Read as _, Write as _};
-use std::os::fd::{AsFd as _, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{AtFlags, Mode, OFlags, linkat, mkdirat, openat, symlinkat, unlinkat};
+use rustix::fs::{AtFlags, Mode, OFlags, linkat, mkdirat, openat, unlinkat};
 use rustix::io::Errno;
 
 use crate::error::ReviewError;
@@ -69,6 +69,17 @@ impl Staging {
         }
     }
 
+    /// Writes a file.
+    pub(crate) fn bytes(
+        &mut self,
+        path: &[u8],
+        bytes: &[u8],
+        is_executable: bool,
+    ) -> Result<(), ReviewError> {
+        let mut file = self.create(path, is_executable)?;
+        file.write_all(bytes).map_err(ReviewError::file(&self.path))
+    }
+
     /// Copies a file; how many bytes it has. Not more than `most` are taken.
     pub(crate) fn file(
         &mut self,
@@ -77,6 +88,11 @@ impl Staging {
         is_executable: bool,
         most: u64,
     ) -> Result<u64, ReviewError> {
+        let target = self.create(path, is_executable)?;
+        copy(source, &target, most).map_err(ReviewError::file(&self.path))
+    }
+
+    fn create(&mut self, path: &[u8], is_executable: bool) -> Result<File, ReviewError> {
         self.directory(above(path))?;
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mode = Mode::from_raw_mode(if is_executable { 0o700 } else { 0o600 });
@@ -86,14 +102,7 @@ impl Staging {
             unlinkat(&self.root, path, AtFlags::empty()).map_err(|errno| self.failed(errno))?;
             target = openat(&self.root, path, flags, mode);
         }
-        let target = File::from(target.map_err(|errno| self.failed(errno))?);
-        copy(source, &target, most).map_err(ReviewError::file(&self.path))
-    }
-
-    /// Makes a link.
-    pub(crate) fn link(&mut self, path: &[u8], target: &[u8]) -> Result<(), ReviewError> {
-        self.directory(above(path))?;
-        symlinkat(target, self.root.as_fd(), path).map_err(|errno| self.failed(errno))
+        Ok(File::from(target.map_err(|errno| self.failed(errno))?))
     }
 }
 
@@ -104,7 +113,7 @@ pub(crate) fn above(path: &[u8]) -> &[u8] {
 }
 
 /// Copies all there is, by sharing blocks where the file system can.
-fn copy(source: &File, target: &File, most: u64) -> io::Result<u64> {
+pub(crate) fn copy(source: &File, target: &File, most: u64) -> io::Result<u64> {
     let length = source.metadata()?.len();
     // Most files are small, and copied in fewer calls than it takes to ask for anything better.
     if length <= SMALL as u64 {

@@ -7,6 +7,7 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 
 use crate::error::ReviewError;
 use crate::git::{Git, GitError};
@@ -28,18 +29,29 @@ pub(crate) struct Store {
 impl Store {
     /// Waits until nobody else is at it.
     pub(crate) fn open(files: &Files) -> Result<Self, ReviewError> {
+        Self::locked(files, FlockOperation::LockExclusive)?.ok_or(ReviewError::NoWorkspace)
+    }
+
+    /// The same without waiting: none where somebody else is at it.
+    pub(crate) fn try_open(files: &Files) -> Result<Option<Self>, ReviewError> {
+        Self::locked(files, FlockOperation::NonBlockingLockExclusive)
+    }
+
+    fn locked(files: &Files, operation: FlockOperation) -> Result<Option<Self>, ReviewError> {
         let review = files.review();
         let failed = ReviewError::file(&review);
         let lock = match File::open(&review) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(ReviewError::NoWorkspace),
             opened => opened.map_err(failed)?,
         };
-        while let Err(errno) = flock(&lock, FlockOperation::LockExclusive) {
-            if errno != rustix::io::Errno::INTR {
-                return Err(failed(errno.into()));
+        while let Err(errno) = flock(&lock, operation) {
+            match errno {
+                Errno::INTR => {}
+                Errno::WOULDBLOCK => return Ok(None),
+                errno => return Err(failed(errno.into())),
             }
         }
-        Ok(Self { recorded: read_recorded(files)?, files: files.clone(), _lock: lock })
+        Ok(Some(Self { recorded: read_recorded(files)?, files: files.clone(), _lock: lock }))
     }
 
     /// git in our repository, with the owner's objects to read.
@@ -86,21 +98,43 @@ impl Store {
         Ok(())
     }
 
+    /// What of a file's kind is believed, by the configuration of ours.
+    pub(crate) fn trust(&self) -> Result<Trust, ReviewError> {
+        let path = self.files.git().join("config");
+        let text = fs::read_to_string(&path).map_err(ReviewError::file(&path))?;
+        let is_off = |name: &str| {
+            let mut values = text.lines().filter_map(|line| line.trim().split_once(" = "));
+            values.any(|(key, value)| key == name && is_false(value))
+        };
+        Ok(Trust { executable: !is_off("filemode"), links: !is_off("symlinks") })
+    }
+
     /// The commit that everything began with.
     pub(crate) fn base_commit(&self) -> Option<&str> {
         self.recorded.repository.as_ref()?.head.commit.as_deref()
     }
 
-    /// The content of a blob, as much as is looked at.
-    pub(crate) fn blob(&self, object: &str) -> Result<Vec<u8>, ReviewError> {
-        if object.bytes().all(|byte| byte == b'0') {
-            return Ok(Vec::new());
-        }
-        Ok(self.git()?.run(["cat-file", "blob", object])?)
-    }
-
     pub(crate) fn object_format(&self) -> &str {
         self.recorded.repository.as_ref().map_or("sha1", |repository| repository.object_format.as_str())
+    }
+}
+
+/// What of a file's kind is believed: some file systems keep neither.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Trust {
+    executable: bool,
+    links: bool,
+}
+
+impl Trust {
+    /// The mode of a file that was another one before, as git would have it.
+    pub(crate) fn mode(self, before: Option<&str>, is_executable: bool) -> &'static str {
+        match before {
+            Some("120000") if !self.links => "120000",
+            Some("100755") if !self.executable => "100755",
+            _ if is_executable && self.executable => "100755",
+            _ => "100644",
+        }
     }
 }
 
@@ -143,6 +177,11 @@ pub(crate) fn make(directory: &Path, object_format: &str, preferences: &Preferen
     attributes.extend_from_slice(ATTRIBUTES.as_bytes());
     fs::write(directory.join("info/attributes"), attributes)?;
     fs::write(directory.join("HEAD"), "ref: refs/heads/none\n")
+}
+
+/// Whether a value is a no, for git.
+fn is_false(value: &str) -> bool {
+    value.is_empty() || matches!(value.to_ascii_lowercase().as_str(), "false" | "no" | "off" | "0")
 }
 
 /// Copies an index with its time: git compares that with the times of files to know which may have changed unseen.

@@ -1,6 +1,8 @@
 //! One walk over the owner's tree, by descriptors and by what the kernel lists, without looking at a single file: what may
 //! hold a secret, other repositories, and what is no file, directory or link.
 
+mod found;
+
 use std::ffi::CString;
 use std::os::fd::{AsFd as _, OwnedFd};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,6 +16,8 @@ use crate::beneath::{Directory, open_below};
 use crate::refusal::Refusal;
 use crate::secrets::{Kind, SecretList};
 
+pub(crate) use found::Found;
+
 /// A tree with more entries is refused: a search without an end is no wall.
 pub(crate) const MOST: usize = 4_000_000;
 /// Deeper directories are refused: a process has only so many descriptors.
@@ -25,24 +29,6 @@ const ENOUGH_FOR_TWO: usize = 128;
 
 /// What makes a directory a repository, for git.
 const PARTS: [&[u8]; 3] = [b"HEAD", b"objects", b"refs"];
-
-/// What was found, as bytes of paths relative to the tree.
-#[derive(Debug, Default)]
-pub(crate) struct Found {
-    /// Files whose name may hold a secret, or that are in a directory that does.
-    pub(crate) secrets: Vec<Vec<u8>>,
-    /// Such directories.
-    pub(crate) secret_directories: Vec<Vec<u8>>,
-    /// Directories in which there is a `.git`, beside the tree itself.
-    pub(crate) repositories: Vec<Vec<u8>>,
-    /// Directories that are what a `.git` is, under another name.
-    pub(crate) bare: Vec<Vec<u8>>,
-    /// Sockets, pipes and devices.
-    pub(crate) special: Vec<Vec<u8>>,
-    /// Directories that cannot be looked into.
-    pub(crate) closed: Vec<Vec<u8>>,
-    entries: usize,
-}
 
 /// A directory that is still to be looked into.
 struct Waiting {
@@ -116,20 +102,6 @@ pub(crate) fn survey(tree: &Directory, secrets: &SecretList) -> Result<Found, Re
     match walk.lock().failure {
         Some(errno) => Err(failed(errno)),
         None => Ok(found),
-    }
-}
-
-impl Found {
-    fn add(&mut self, other: Self) {
-        self.secrets.extend(other.secrets);
-        self.secret_directories.extend(other.secret_directories);
-        self.repositories.extend(other.repositories);
-        self.bare.extend(other.bare);
-        self.special.extend(other.special);
-        self.closed.extend(other.closed);
-        for list in [&mut self.secrets, &mut self.secret_directories, &mut self.repositories] {
-            list.sort();
-        }
     }
 }
 

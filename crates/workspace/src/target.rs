@@ -3,12 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::base::Base;
+use crate::blobs::Blobs;
 use crate::change::{self, Change, Renames, Status};
 use crate::commits;
 use crate::error::ReviewError;
 use crate::git::Git;
+use crate::import::Import;
 use crate::inert::inert_name;
 use crate::journal;
+use crate::limits;
 use crate::patch;
 use crate::record::{Files, Mode};
 use crate::review;
@@ -96,12 +99,14 @@ impl Target {
         };
         if order.risky == Risky::Refused {
             let mut review = review::look(&store, &base, &snapshot, &paths)?;
-            if !paths.is_empty() {
-                // The commits do not come then.
+            let come = paths.is_empty() && order.commits == Commits::Kept;
+            if !come {
                 review.commits.clear();
             }
             let told = |(path, risk): (&[u8], &crate::risk::Risk)| review::told(path, risk);
-            let risky: Vec<String> = review.risky().into_iter().map(told).collect();
+            let mut risky: Vec<String> = review.risky().into_iter().map(told).collect();
+            let is_cut = review.is_cut || (come && review.are_commits_cut);
+            risky.extend(is_cut.then(|| review::UNREAD.to_owned()));
             if !risky.is_empty() {
                 return Err(ReviewError::Risky(risky));
             }
@@ -126,7 +131,16 @@ pub fn choices(files: &Files, paths: &[Vec<u8>]) -> Result<(String, Vec<Change>)
     let snapshot = Snapshot::take(&store, &base, &commits::also_known(&store, &base)?)?;
     let mut changes = change::between(&store.git()?, &base.tree, &snapshot.tree, Renames::Ignored)?.changes;
     review::narrow(&mut changes, paths)?;
+    check_read(&changes)?;
     Ok((snapshot.tree, changes))
+}
+
+/// Nobody chooses from pieces of which not all are there.
+fn check_read(changes: &[Change]) -> Result<(), ReviewError> {
+    if changes.iter().any(|change| change.is_unread) {
+        return Err(ReviewError::TooMuch { what: "bytes of lines", most: limits::PATCH });
+    }
+    Ok(())
 }
 
 /// The base with some of the changes.
@@ -137,31 +151,34 @@ fn partial(
     selection: &Selection,
 ) -> Result<String, ReviewError> {
     let git = store.git()?;
-    let mut changes = change::between(&git, &base.tree, &snapshot.tree, Renames::Ignored)?.changes;
-    let mut entries = Vec::new();
-    match selection {
-        Selection::All => {}
-        Selection::Paths(paths) => review::narrow(&mut changes, paths)?,
-        Selection::Pieces(pieces) => {
-            changes.retain(|change| pieces.contains_key(&change.path));
-            for change in &mut changes {
-                choose(store, &git, change, pieces.get(&change.path))?;
-            }
+    let changes = match selection {
+        Selection::All => change::names(&git, &base.tree, &snapshot.tree)?,
+        Selection::Paths(paths) => {
+            let mut changes = change::names(&git, &base.tree, &snapshot.tree)?;
+            review::narrow(&mut changes, paths)?;
+            changes
         }
-    }
-    entries.extend(
-        changes.iter().map(|change| (change.path.clone(), change.mode.clone(), change.object.clone())),
-    );
-    let index = store.copy_of_base("index-target")?;
-    let git = git.with_index(&index);
-    put(&git, &entries)?;
-    Ok(git.line(["write-tree", "--missing-ok"])?)
+        Selection::Pieces(pieces) => {
+            let difference = change::between(&git, &base.tree, &snapshot.tree, Renames::Ignored)?;
+            let is_chosen = |change: &Change| pieces.contains_key(&change.path);
+            let mut changes: Vec<Change> = difference.changes.into_iter().filter(is_chosen).collect();
+            check_read(&changes)?;
+            let mut blobs = Blobs::of(&git);
+            for change in &mut changes {
+                choose(&git, &mut blobs, change, pieces.get(&change.path))?;
+            }
+            changes
+        }
+    };
+    let entry = |change: &Change| (change.path.clone(), change.mode.clone(), change.object.clone());
+    let entries: Vec<Entry> = changes.iter().map(entry).collect();
+    Import::begin(&git.clone().unsynced(), base.beginning())?.with(&entries).finish()
 }
 
 /// Makes a change one of only some of its pieces.
 fn choose(
-    store: &Store,
     git: &Git,
+    blobs: &mut Blobs<'_>,
     change: &mut Change,
     pieces: Option<&BTreeSet<usize>>,
 ) -> Result<(), ReviewError> {
@@ -169,9 +186,9 @@ fn choose(
         return Ok(());
     };
     let chosen: Vec<&change::Hunk> = pieces.iter().filter_map(|piece| change.hunks.get(*piece)).collect();
-    let before = store.blob(&change.old_object)?;
-    let after =
-        patch::put_on(&before, &chosen).ok_or_else(|| ReviewError::NoSuchPath(inert_name(&change.path)))?;
+    let before = blobs.read(&change.old_object, limits::PATCH)?;
+    let after = before.and_then(|before| patch::put_on(&before, &chosen));
+    let after = after.ok_or_else(|| ReviewError::NoSuchPath(inert_name(&change.path)))?;
     let object = git.run_with(["hash-object", "-w", "--stdin"], after)?;
     change.object = String::from_utf8_lossy(&object).trim().to_owned();
     if change.status == Status::Deleted {
@@ -181,9 +198,12 @@ fn choose(
     Ok(())
 }
 
+/// What a path is to become: its mode and its blob; `000000` where it goes.
+pub(crate) type Entry = (Vec<u8>, String, String);
+
 /// Puts entries into an index; those without a mode go, and go first.
-pub(crate) fn put(git: &Git, entries: &[(Vec<u8>, String, String)]) -> Result<(), ReviewError> {
-    let is_gone = |entry: &&(Vec<u8>, String, String)| entry.1 == "000000";
+pub(crate) fn put(git: &Git, entries: &[Entry]) -> Result<(), ReviewError> {
+    let is_gone = |entry: &&Entry| entry.1 == "000000";
     let gone = entries.iter().filter(is_gone);
     let mut lines = Vec::new();
     for (path, mode, object) in gone.chain(entries.iter().filter(|entry| !is_gone(entry))) {

@@ -185,7 +185,7 @@ impl<'owner> Upper<'owner> {
         if !geteuid().is_root() {
             return Ok(());
         }
-        lchown(place, Some(self.owner.uid), Some(self.owner.gid)).map_err(unusable(place))
+        lchown(place, Some(self.owner.person.uid), Some(self.owner.person.gid)).map_err(unusable(place))
     }
 
     /// Gives the directories that stand for the owner's their times, which what was put into them has changed.

@@ -2,6 +2,7 @@
 //! A directory that git ignores is not looked into. A tree that was worked on directly is read in the same way, as far as
 //! it is not as it was.
 
+mod below;
 mod found;
 mod rules;
 
@@ -16,7 +17,7 @@ use crate::git::Git;
 use crate::ignore::Ignore;
 use crate::layer::{Directory, Entry, Kind, Notes};
 use crate::limits::Limits;
-use crate::nested;
+use crate::names;
 use crate::remark::{Remark, Why};
 use crate::seen::Seen;
 use crate::staging::Staging;
@@ -38,6 +39,7 @@ pub(crate) struct Walk<'a> {
     ignore: Option<Ignore>,
     ruled: BTreeSet<Vec<u8>>,
     seen: u64,
+    names: u64,
     bytes: u64,
     found: Walked,
 }
@@ -56,6 +58,7 @@ impl<'a> Walk<'a> {
         let mut limits = Limits::default();
         if matches!(ground, Ground::Tree { .. }) {
             limits.entries = crate::survey::MOST as u64;
+            limits.names *= 4;
         }
         Self {
             base,
@@ -70,6 +73,7 @@ impl<'a> Walk<'a> {
             ignore: None,
             ruled: BTreeSet::new(),
             seen: 0,
+            names: 0,
             bytes: 0,
             found: Walked::default(),
         }
@@ -107,6 +111,11 @@ impl<'a> Walk<'a> {
         let entries = directory.entries(most).map_err(|errno| unreadable(path, errno))?;
         let entries = entries.ok_or(ReviewError::TooMuch { what: "entries", most: self.limits.entries })?;
         self.seen += entries.len() as u64;
+        let names: usize = entries.iter().map(|entry| path.len() + entry.name.len() + 1).sum();
+        self.names = self.names.saturating_add(names as u64);
+        if self.names > self.limits.names {
+            return Err(ReviewError::TooMuch { what: "bytes of names", most: self.limits.names });
+        }
         let entries: Vec<(Vec<u8>, Entry)> =
             entries.into_iter().map(|entry| (joined(path, &entry.name), entry)).collect();
         let entries: Vec<(Vec<u8>, Entry)> = entries
@@ -161,7 +170,7 @@ impl<'a> Walk<'a> {
         }
         let why = if path.len() > self.limits.path {
             Why::Long
-        } else if nested::is_refused(&entry.name, matches!(entry.kind, Kind::Link)) {
+        } else if names::is_refused(&entry.name, matches!(entry.kind, Kind::Link)) {
             Why::Name
         } else {
             return true;
@@ -170,49 +179,6 @@ impl<'a> Walk<'a> {
             self.leave(path, why);
         }
         false
-    }
-
-    fn below(
-        &mut self,
-        directory: &Directory,
-        path: &[u8],
-        name: &[u8],
-        is_ignored: bool,
-        depth: usize,
-    ) -> Result<(), ReviewError> {
-        let listed = self.base.listing.get(path);
-        if let Some(pointer) = listed.filter(|entry| entry.mode == "160000") {
-            if self.is_layer() && has_files(directory, name) {
-                self.leave(path, Why::Submodule);
-            }
-            self.pass(path);
-            self.pointer(path, &pointer.object);
-            return Ok(());
-        }
-        if self.base.nested.contains(path) {
-            if self.is_layer() && has_files(directory, name) {
-                self.leave(path, Why::Repository);
-            }
-            self.pass(path);
-            return Ok(());
-        }
-        if listed.is_some() {
-            self.found.removed.insert(path.to_vec());
-        }
-        if is_ignored {
-            self.pass(path);
-            return Ok(());
-        }
-        let inner = match directory.directory(name) {
-            Ok(inner) => inner,
-            Err(Errno::NOENT) => return Ok(()),
-            Err(Errno::ACCESS | Errno::PERM) => {
-                self.leave(path, Why::Closed);
-                return Ok(());
-            }
-            Err(errno) => return Err(unreadable(path, errno)),
-        };
-        self.directory(&inner, path, depth + 1)
     }
 
     fn write(
@@ -238,19 +204,6 @@ impl<'a> Walk<'a> {
         }
         self.found.written.insert(path.to_vec(), kind(seen));
         Ok(())
-    }
-
-    /// A submodule, which is a commit: its files are its own repository's.
-    fn pointer(&mut self, path: &[u8], before: &str) {
-        let repositories = match &self.ground {
-            Ground::Layer => &self.top,
-            Ground::Tree { repositories, .. } => repositories,
-        };
-        if let Some(commit) = nested::head(repositories, path, before.len())
-            && commit != before
-        {
-            self.found.pointers.insert(path.to_vec(), commit);
-        }
     }
 
     fn remove(&mut self, path: &[u8]) {
@@ -279,12 +232,6 @@ pub(crate) fn joined(directory: &[u8], name: &[u8]) -> Vec<u8> {
     }
     path.extend_from_slice(name);
     path
-}
-
-/// Whether anything was written in a repository below, beside what belongs to the repository itself.
-fn has_files(directory: &Directory, name: &[u8]) -> bool {
-    let entries = directory.directory(name).and_then(|inner| inner.entries(1000));
-    !entries.is_ok_and(|entries| entries.is_some_and(|all| all.iter().all(|entry| entry.name == b".git")))
 }
 
 /// Whether something holds for a path or for one above it.

@@ -6,14 +6,14 @@ use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
-use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-use rustix::fs::{AtFlags, FileType, statat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, statat};
 use rustix::io::Errno;
 
 use crate::branch::writer;
-use crate::change::{self, Change, Renames};
+use crate::change::{self, Change};
 use crate::error::ReviewError;
 use crate::inert::inert_name;
 use crate::journal::Journal;
@@ -24,7 +24,7 @@ use crate::plan::{Identity, Plan, Step};
 use crate::record::Files;
 use crate::review::mark_applied;
 use crate::staging::above;
-use crate::target::{Order, Selection, Target, put};
+use crate::target::{Commits, Entry, Order, Selection, Target, put};
 
 /// What becomes of files that the owner has changed, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,15 +47,14 @@ pub struct Brought {
     pub submodules: Vec<Vec<u8>>,
 }
 
-/// What a path is to become: its mode and its blob; `000000` where it goes.
-type Entry = (Vec<u8>, String, String);
-
 /// Takes the changes into the owner's tree. All or nothing.
 pub fn apply_to_worktree(files: &Files, order: &Order, both: Both) -> Result<Brought, ReviewError> {
+    // What is in the commits and not in the files does not come.
+    let order = &Order { commits: Commits::Squashed, ..order.clone() };
     let target = Target::of(files, order)?;
     let store = &target.store;
     let git = store.git()?;
-    let changes = change::between(&git, &target.base.tree, &target.tree, Renames::Ignored)?.changes;
+    let changes = change::names(&git, &target.base.tree, &target.tree)?;
     let paths: BTreeSet<Vec<u8>> = changes.iter().map(|change| change.path.clone()).collect();
     let owner: OwnedFd = File::open(&store.recorded.owner)
         .map_err(|_| ReviewError::OwnerGone(store.recorded.owner.clone()))?
@@ -77,7 +76,7 @@ pub fn apply_to_worktree(files: &Files, order: &Order, both: Both) -> Result<Bro
         }
         let yours = now.tree()?;
         let merged = merge::merge(store, &target.base.tree, &yours, &target.tree)?;
-        entries = self::entries(&change::between(&git, &yours, &merged.tree, Renames::Ignored)?.changes);
+        entries = self::entries(&change::names(&git, &yours, &merged.tree)?);
         entries.extend(merged.beside);
         brought.conflicts = merged.conflicts;
     } else {
@@ -147,26 +146,28 @@ fn prepare(target: &Target, entries: &[Entry], place: &Path) -> Result<(), Revie
         let words = ["checkout-index".into(), "-z".into(), "-f".into(), prefix, "--stdin".into()];
         git.run_with(words, paths)?;
     }
-    let failed = ReviewError::file(place);
+    let new: OwnedFd = File::open(place).map_err(ReviewError::file(place))?.into();
     for (path, mode, _) in entries.iter().filter(|(_, mode, _)| mode != "000000") {
-        adopt(place, &store.recorded.owner, path, mode).map_err(failed)?;
+        adopt(&new, &store.recorded.owner, path, mode).map_err(|errno| unreadable(path, errno))?;
     }
     Ok(())
 }
 
 /// Gives a prepared file the owner and, as far as git says nothing, the mode that the old one has.
-fn adopt(place: &Path, owner: &Path, path: &[u8], mode: &str) -> std::io::Result<()> {
-    let path = OsStr::from_bytes(path);
-    let new = place.join(path);
+fn adopt(place: &OwnedFd, owner: &Path, path: &[u8], mode: &str) -> Result<(), Errno> {
+    let (directory, name) = reach(place, path)?;
     if let Some((user, group)) = writer(owner) {
-        std::os::unix::fs::lchown(&new, Some(user), Some(group))?;
+        let (user, group) = (rustix::fs::Uid::from_raw(user), rustix::fs::Gid::from_raw(group));
+        rustix::fs::chownat(&directory, name, Some(user), Some(group), AtFlags::SYMLINK_NOFOLLOW)?;
     }
-    let old = owner.join(path).symlink_metadata().ok().filter(fs::Metadata::is_file);
+    let old = owner.join(OsStr::from_bytes(path)).symlink_metadata().ok().filter(fs::Metadata::is_file);
     if let Some(old) = old.filter(|_| mode.starts_with("100")) {
         let is_executable = mode == "100755";
         let kept = old.mode() & 0o777;
         let kept = if is_executable { kept | ((kept & 0o444) >> 2) } else { kept & !0o111 };
-        fs::set_permissions(&new, fs::Permissions::from_mode(kept))?;
+        let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        let new = rustix::fs::openat(&directory, name, flags, Mode::empty())?;
+        rustix::fs::fchmod(new, Mode::from_raw_mode(kept))?;
     }
     Ok(())
 }

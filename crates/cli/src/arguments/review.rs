@@ -2,12 +2,13 @@
 
 use clap::Args;
 
-/// Show what was changed in a workspace.
+/// Show what was changed in a workspace, and what in it deserves a look.
 ///
-/// It begins with the tree that it shows, which is the one that `apply` takes: if anything is changed after that, `apply`
-/// refuses. Nothing in it acts on your terminal, whatever is in the files. On a terminal it is paged by $PAGER, or less.
+/// The first line names the tree that is shown. `apply` takes exactly that one, and refuses if anything has been changed
+/// since. On a terminal the text is paged by $PAGER, or by less; nothing in it acts on your terminal, whatever is in the
+/// files.
 ///
-/// Of a directory that was worked on directly it shows what that is now, your own changes since the start included.
+/// Of a directory that is worked on directly (`DIR:direct`) it shows what has changed since the start, by you or inside.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -43,13 +44,13 @@ pub(crate) struct Diff {
     /// The sandbox: its id, the beginning of its id, or its name
     #[arg(value_name = "ID")]
     pub(crate) sandbox: String,
-    /// Only what was changed there, from the top of the workspace
+    /// Show only these files and directories, written from the top of the workspace
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<std::ffi::OsString>,
-    /// How much of each file
+    /// Show only how many lines of each file were changed
     #[arg(long, conflicts_with_all = ["name_only", "json"])]
     pub(crate) stat: bool,
-    /// The files only
+    /// Show only the names of the changed files
     #[arg(long, conflicts_with = "json")]
     pub(crate) name_only: bool,
     /// Print JSON
@@ -57,16 +58,17 @@ pub(crate) struct Diff {
     pub(crate) json: bool,
 }
 
-/// Take what was changed under review: as a new branch, or into your working tree.
+/// Take the changes of a workspace: as a new branch, or into your working tree.
 ///
-/// A branch is `agentbox/NAME`, or `agentbox/ID` where the sandbox has no name; your checkout and your index are not
-/// touched. The agent's commits come as they are, and what it did not commit as one more; its tree is exactly what `diff`
-/// showed. Work of yours that was not committed when the sandbox began is a commit of its own, before. While changes are
-/// taken, everything inside stands still. All of it is done, or nothing.
+/// The branch is called `agentbox/NAME`, or `agentbox/ID` if the sandbox has no name. Your checkout and your index are not
+/// touched. The agent's commits come as they are, and what it has not committed as one more; the files of the last one are
+/// exactly those that `diff` showed. What you had not committed yourself when the sandbox began is a commit of its own
+/// before them. Everything inside stands still meanwhile. Either all of it is done, or nothing.
 ///
-/// Of a directory that was worked on directly only commits are taken, as they are and as a branch; all else is there.
+/// Of a directory that is worked on directly (`DIR:direct`) only commits are taken, as they are and as a branch: everything
+/// else is in your directory already.
 ///
-/// The exit code is 1 where --3way has left marks for you to resolve.
+/// The exit code is 1 if --3way has left marks for you to resolve.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -79,28 +81,29 @@ pub(crate) struct Apply {
     /// The sandbox: its id, the beginning of its id, or its name
     #[arg(value_name = "ID")]
     pub(crate) sandbox: String,
-    /// Only what was changed there, from the top of the workspace, as one commit
+    /// Take only these files and directories, written from the top of the workspace, as one commit
     #[arg(value_name = "PATH")]
     pub(crate) paths: Vec<std::ffi::OsString>,
-    /// Another name for the branch
+    /// Make a branch of this name instead
     #[arg(long, value_name = "NAME", conflicts_with = "worktree")]
     pub(crate) branch: Option<String>,
-    /// Into your working tree instead; where there is no repository, that is the only way
+    /// Write to your working tree instead of a branch; without a git repository this is the only way
     #[arg(long)]
     pub(crate) worktree: bool,
-    /// Merge files that you have changed, too: marks where that cannot be done, NAME.agentbox for what is no text
+    /// Merge with what you have changed in the same files, leaving marks where both changed the same lines; of what is no
+    /// text the agent's version is put beside yours as NAME.agentbox
     #[arg(long = "3way", requires = "worktree")]
     pub(crate) three_way: bool,
-    /// Choose piece by piece
+    /// Ask about each piece of each file
     #[arg(long, short)]
     pub(crate) patch: bool,
-    /// One commit, whatever the agent has committed
+    /// Make one commit of everything, whatever the agent has committed
     #[arg(long, conflicts_with = "worktree")]
     pub(crate) squash: bool,
-    /// The tree that it has to be, instead of the one that `diff` showed last
+    /// Take only this tree, or the beginning of its id, instead of what `diff` showed last
     #[arg(long, value_name = "ID")]
     pub(crate) tree: Option<String>,
-    /// Refuse where anything is flagged that runs or misleads
+    /// Take nothing if `diff` flags anything as a risk
     #[arg(long)]
     pub(crate) refuse_risky: bool,
     /// Print JSON: {"branch", "commit", "tree", "commits": a number}, or {"files": a number, "conflicts": [path],
@@ -109,9 +112,10 @@ pub(crate) struct Apply {
     pub(crate) json: bool,
 }
 
-/// Throw away what was changed in a workspace under review.
+/// Throw away the changes of a workspace under review.
 ///
-/// Of one that is worked on directly that is only the commits: all else is in your directory, and stays there.
+/// The sandbox stays, and begins anew with your directory as it is then. Of a directory that is worked on directly
+/// (`DIR:direct`) only the commits are thrown away: everything else is in your directory, and stays there.
 #[derive(Debug, Args)]
 pub(crate) struct Discard {
     /// The sandboxes, which must not run: their ids, the beginnings of their ids, or their names

@@ -33,7 +33,8 @@ q - leave it and everything that follows
 /// Asks for each piece: those that were chosen, by file; all of a file that has none.
 pub(super) fn pieces(changes: &[Change]) -> Result<BTreeMap<Vec<u8>, BTreeSet<usize>>, Failure> {
     let mut chosen = BTreeMap::new();
-    let colour = pager::colour();
+    // The questions are on stderr.
+    let colour = pager::colour_of(&io::stderr());
     for change in changes {
         say(&show::file_head(change, colour))?;
         if change.hunks.is_empty() {

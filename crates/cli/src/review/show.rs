@@ -76,7 +76,7 @@ pub(super) fn head(review: &Review, colour: Colour) -> String {
         text.push_str(&risks(files, colour, "  "));
     }
     if review.is_cut {
-        text.push_str("there are more lines than are shown: look at single files with PATH\n");
+        text.push_str("there are more lines than are shown, and than were looked at\n");
     }
     text
 }

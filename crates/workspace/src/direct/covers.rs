@@ -60,7 +60,7 @@ impl<'owner> Covers<'owner> {
             for directory in [known.layout.git_dir.path(), known.layout.common.path()] {
                 self.add_within(directory, CoverWith::Nothing);
             }
-            let home = self.owner.home();
+            let home = self.owner.person.home();
             for obeyed in known.settings.obeyed(known.layout, home.as_deref()) {
                 self.add_within(&obeyed, CoverWith::Itself);
             }

@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use super::Code;
+use super::{Code, LINK};
 use crate::change::Change;
 use crate::inert::{is_bidi, is_unseen};
+use crate::names::is_repository;
 
 /// Lines that are longer are not written by hand.
 const LONG_LINE: usize = 2000;
@@ -27,13 +28,12 @@ const PACKAGE_PARTS: [&str; 14] = [
     "lint-staged",
 ];
 
-/// Tells what is in the new lines.
-pub(super) fn of(change: &Change) -> Vec<(Code, &'static str)> {
+/// Tells what is in the new lines; of a link, where it leads, as far as that is known.
+pub(super) fn of(change: &Change, target: Option<&[u8]>) -> Vec<(Code, &'static str)> {
     let mut found = Vec::new();
-    if change.mode == "120000" {
-        let target = change.added_lines().next().unwrap_or_default();
-        if leaves(&change.path, target) {
-            found.push((Code::Link, "it leads out of the tree"));
+    if change.mode == LINK {
+        if target.is_none_or(|target| leaves(&change.path, target)) {
+            found.push((Code::Link, "it leads out of the tree, or can"));
         }
         return found;
     }
@@ -60,20 +60,22 @@ fn hides_at_begin(text: &str) -> bool {
     text.chars().next().is_some_and(|c| is_unseen(c) && !is_bidi(c) && c != '\u{feff}')
 }
 
-/// Whether a link leads to somewhere that is not in the tree.
-fn leaves(path: &[u8], target: &[u8]) -> bool {
+/// Whether a link leads to somewhere that is not in the tree. After a name there may be no way up: what it names may be a
+/// link itself, and then up from there is anywhere.
+pub(crate) fn leaves(path: &[u8], target: &[u8]) -> bool {
     if target.starts_with(b"/") {
         return true;
     }
     let mut depth = path.iter().filter(|byte| **byte == b'/').count();
+    let mut is_down = false;
     for part in target.split(|byte| *byte == b'/') {
         match part {
             b"" | b"." => {}
-            b".." if depth == 0 => return true,
+            b".." if depth == 0 || is_down => return true,
             b".." => depth -= 1,
-            // Into the owner's repository, too, although it is in the tree.
-            part if depth == 0 && part.eq_ignore_ascii_case(b".git") => return true,
-            _ => depth += 1,
+            // Into a repository, too, although it is in the tree.
+            part if is_repository(part) => return true,
+            _ => is_down = true,
         }
     }
     false

@@ -8,7 +8,7 @@ pub(super) fn name(path: &[u8]) -> &[u8] {
 }
 
 /// Directories in which every file counts.
-const DIRECTORIES: [(&str, Code, &str); 17] = [
+const DIRECTORIES: [(&str, Code, &str); 20] = [
     (".git", Code::Hook, "git reads it"),
     (".githooks", Code::Hook, "hooks may be run from there"),
     (".husky", Code::Hook, "husky runs it as a hook"),
@@ -26,10 +26,13 @@ const DIRECTORIES: [(&str, Code, &str); 17] = [
     (".devcontainer", Code::Environment, "an editor builds and runs a container from it"),
     (".cargo", Code::Build, "cargo obeys it, and may run programs that it names"),
     (".claude", Code::Editor, "a coding agent may run or obey it"),
+    (".codex", Code::Editor, "a coding agent may run or obey it"),
+    (".cursor", Code::Editor, "a coding agent may run or obey it"),
+    (".gemini", Code::Editor, "a coding agent may run or obey it"),
 ];
 
 /// Names that count wherever they are.
-const NAMES: [(&str, Code, &str); 66] = [
+const NAMES: [(&str, Code, &str); 78] = [
     (".gitlab-ci.yml", Code::Ci, "GitLab runs it"),
     ("jenkinsfile", Code::Ci, "Jenkins runs it"),
     ("azure-pipelines.yml", Code::Ci, "Azure runs it"),
@@ -43,6 +46,18 @@ const NAMES: [(&str, Code, &str); 66] = [
     (".pre-commit-config.yaml", Code::Hook, "pre-commit fetches and runs what it names"),
     ("lefthook.yml", Code::Hook, "lefthook runs it"),
     (".lintstagedrc", Code::Hook, "lint-staged runs it"),
+    (".exrc", Code::Editor, "vi may run it when the directory is opened"),
+    (".vimrc", Code::Editor, "Vim may run it when the directory is opened"),
+    (".nvim.lua", Code::Editor, "Neovim may run it when the directory is opened"),
+    (".dir-locals.el", Code::Editor, "Emacs obeys it when a file is opened"),
+    (".gdbinit", Code::Editor, "gdb may run it"),
+    (".lldbinit", Code::Editor, "lldb may run it"),
+    ("agents.md", Code::Editor, "coding agents obey it"),
+    ("claude.md", Code::Editor, "coding agents obey it"),
+    ("gemini.md", Code::Editor, "coding agents obey it"),
+    (".cursorrules", Code::Editor, "coding agents obey it"),
+    (".windsurfrules", Code::Editor, "coding agents obey it"),
+    (".mcp.json", Code::Editor, "coding agents start the programs that it names"),
     (".envrc", Code::Environment, "direnv runs it on entering the directory"),
     (".env", Code::Environment, "many programs take their environment from it"),
     (".tool-versions", Code::Environment, "a version manager obeys it"),

@@ -16,6 +16,7 @@ fn change(path: &str, mode: &str, lines: &[&str]) -> Change {
         hunks: vec![Hunk { old: (1, 0), new: (1, 1), lines }],
         old_object: String::new(),
         object: String::new(),
+        is_unread: false,
     }
 }
 
@@ -34,6 +35,10 @@ fn names_tell_what_runs() {
         ("Jenkinsfile", &["ci"]),
         (".vscode/tasks.json", &["editor", "dotfile"]),
         (".idea/workspace.xml", &["editor", "dotfile"]),
+        (".cursor/rules/x.mdc", &["editor", "dotfile"]),
+        ("docs/AGENTS.md", &["editor"]),
+        (".mcp.json", &["editor", "dotfile"]),
+        (".nvim.lua", &["editor", "dotfile"]),
         (".envrc", &["environment", "dotfile"]),
         (".devcontainer/devcontainer.json", &["environment", "dotfile"]),
         ("Dockerfile", &["environment"]),
@@ -73,14 +78,38 @@ fn lines_and_modes_tell_what_misleads() {
         ("a.c", "100644", "esc \u{1b}[2J", &["invisible"]),
         ("a.c", "100644", "crlf\r", &[]),
         ("a.sh", "100755", "x", &["executable"]),
-        ("l", "120000", "../x", &["link-leaves"]),
-        ("d/l", "120000", "../x", &[]),
-        ("d/l", "120000", "../../x", &["link-leaves"]),
-        ("l", "120000", "/etc/passwd", &["link-leaves"]),
-        ("l", "120000", ".git/config", &["link-leaves"]),
     ] {
         assert_eq!(codes(&change(path, mode, &[line]), Known::default()), expected, "{path} {line:?}");
     }
+}
+
+#[test]
+fn links_tell_where_they_lead() {
+    for (path, target, expected) in [
+        ("l", "../x", &["link-leaves"][..]),
+        ("l", "x/y", &[]),
+        ("l", "./x", &[]),
+        ("d/l", "../x", &[]),
+        ("d/l", "..//./x", &[]),
+        ("d/l", "../../x", &["link-leaves"]),
+        ("l", "/etc/passwd", &["link-leaves"]),
+        ("l", ".git/config", &["link-leaves"]),
+        ("l", "sub/.GIT/config", &["link-leaves"]),
+        ("l", "sub/.g\u{200c}it/config", &["link-leaves"]),
+        // A directory that is called by the first line is enough to go on from.
+        ("l", "x\n/../../etc/passwd", &["link-leaves"]),
+        // `d/up` may be a link to where it is.
+        ("l", "d/up/../etc", &["link-leaves"]),
+    ] {
+        let texts = Known { texts: Some((b"", target.as_bytes())), ..Known::default() };
+        // What is in the lines does not count: one under another name has none.
+        assert_eq!(codes(&change(path, "120000", &[]), texts), expected, "{path} {target:?}");
+    }
+    assert_eq!(
+        codes(&change("l", "120000", &["x"]), Known::default()),
+        ["link-leaves"],
+        "nobody knows where"
+    );
 }
 
 #[test]

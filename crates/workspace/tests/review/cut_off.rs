@@ -160,3 +160,18 @@ fn a_base_and_a_branch_are_there_or_not() {
     assert!(!place.files().base().exists());
     assert!(!workspace::review(&place.files(), &[]).unwrap().files.is_empty());
 }
+
+#[test]
+fn locks_that_a_killed_one_left_are_in_nobodys_way() {
+    let place = prepared();
+    workspace::review(&place.files(), &[]).unwrap();
+    for name in ["refs/agentbox/look.lock", "index-owner.lock", "index-now.lock", "index-target.lock"] {
+        let lock = place.files().git().join(name);
+        fs::create_dir_all(lock.parent().unwrap()).unwrap();
+        fs::write(lock, "").unwrap();
+    }
+    place.write("returns", "one\r\n");
+    workspace::review(&place.files(), &[]).unwrap();
+    workspace::apply_to_branch(&place.files(), &place.order(), "b").unwrap();
+    workspace::apply_to_worktree(&place.files(), &place.order(), workspace::Both::Merged).unwrap();
+}

@@ -5,8 +5,11 @@
 mod branch;
 mod canaries;
 mod cut_off;
+mod hostile;
+mod kinds;
 mod place;
 mod random;
 mod repositories;
 mod shown;
+mod waiting;
 mod worktree;

@@ -22,7 +22,11 @@ pub(crate) fn path(bytes: impl AsRef<[u8]>) -> PathBuf {
 impl Place {
     /// A directory without a repository.
     pub(crate) fn plain() -> Self {
-        let place = Self { root: tempfile::tempdir().unwrap() };
+        Self::plain_at(tempfile::tempdir().unwrap())
+    }
+
+    fn plain_at(root: tempfile::TempDir) -> Self {
+        let place = Self { root };
         for name in ["owner", "home", "sandbox/layer/upper", "sandbox/layer/work", "sandbox/review"] {
             fs::create_dir_all(place.root.path().join(name)).unwrap();
         }
@@ -31,7 +35,17 @@ impl Place {
 
     /// One with a repository and a commit of these files.
     pub(crate) fn repository(files: &[(&str, &str)]) -> Self {
-        let place = Self::plain();
+        Self::plain().with_repository(files)
+    }
+
+    /// The same for very many files: in memory where there is a place for that.
+    pub(crate) fn large_repository(files: &[(&str, &str)]) -> Self {
+        let root = tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap();
+        Self::plain_at(root).with_repository(files)
+    }
+
+    fn with_repository(self, files: &[(&str, &str)]) -> Self {
+        let place = self;
         place.git(&["init", "-q", "-b", "main"]);
         place.git(&["config", "user.name", "The Owner"]);
         place.git(&["config", "user.email", "owner@example.com"]);
