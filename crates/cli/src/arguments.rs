@@ -189,7 +189,7 @@ pub(crate) struct SandboxOptions {
     /// Where the command starts
     #[arg(long, value_name = "PATH", default_value = "/workspace")]
     pub(crate) workdir: SandboxPath,
-    /// Who the command runs as: `agent`, a user id or UID:GID; never root
+    /// Who the command runs as: `agent`, a user id or UID:GID; root only with --backend gvisor
     #[arg(long, value_name = "USER", default_value = "agent")]
     pub(crate) user: User,
     /// Memory, private files included
@@ -250,6 +250,12 @@ pub(crate) struct Doctor {
 pub(crate) enum Backend {
     /// Namespaces, seccomp, Landlock and cgroups, without a daemon
     Native,
+    /// A kernel of its own (gVisor's runsc) within such namespaces
+    Gvisor,
+    /// crun within such namespaces
+    Crun,
+    /// runc within such namespaces
+    Runc,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

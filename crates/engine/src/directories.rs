@@ -76,6 +76,11 @@ impl Directories {
         self.state.join("expired")
     }
 
+    /// What is known of the programs of other backends.
+    pub(crate) fn backends(&self) -> PathBuf {
+        self.state.join("backends.json")
+    }
+
     /// Makes the state directory, if it is not there.
     pub(crate) fn make_state(&self) -> Result<(), EngineError> {
         if !self.state.exists() {

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use handover::{HandoverError, PortAnswer, Problem};
-use policy::HostPort;
+use policy::{Backend, HostPort};
 use workspace::ReviewError;
 
 /// A failure of the engine's own.
@@ -37,6 +37,33 @@ pub enum EngineError {
         /// Whom it fits.
         ids: Vec<String>,
     },
+    /// A backend whose program is not installed.
+    #[error("the backend {backend} needs {program}, which is not installed")]
+    NoProgram {
+        /// Which backend.
+        backend: Backend,
+        /// The program.
+        program: &'static str,
+    },
+    /// A backend's program that cannot be used.
+    #[error("cannot use '{}'", path.display())]
+    Program {
+        /// Which.
+        path: PathBuf,
+        /// What is the matter.
+        source: io::Error,
+    },
+    /// runsc starts a sandbox with none of its platforms.
+    #[error("'{}' starts no sandbox here", path.display())]
+    NoPlatform {
+        /// Which.
+        path: PathBuf,
+        /// What it said.
+        source: io::Error,
+    },
+    /// Root, where what runs inside asks the host's kernel.
+    #[error("root is not to be had inside a {0} sandbox")]
+    NoRoot(Backend),
     /// Two sandboxes cannot have one name.
     #[error("the name '{name}' is taken by sandbox {id}")]
     NameTaken {
@@ -205,6 +232,14 @@ impl EngineError {
             Self::State { .. } => {
                 "check that it can be written, or set AGENTBOX_HOME to a directory of yours"
             }
+            Self::NoProgram { backend, .. } => {
+                return Some(format!("`agentbox setup {backend}` installs it, or leave --backend out"));
+            }
+            Self::Program { .. } => "check that it can be executed, or install it anew with `agentbox setup`",
+            Self::NoPlatform { .. } => {
+                "`agentbox doctor` tells more; in a virtual machine without nested virtualization only systrap can work"
+            }
+            Self::NoRoot(_) => "only --backend gvisor, whose kernel is its own, has a root inside",
             Self::Unknown(_) => "`agentbox ls -a` lists all of them",
             Self::Ambiguous { .. } => "write more of the id",
             Self::NameTaken { .. } => "choose another name, or remove that sandbox with `agentbox rm`",

@@ -5,6 +5,7 @@
 
 mod aftermath;
 mod ask;
+mod backends;
 mod changes;
 mod command;
 mod configuration;
@@ -30,11 +31,13 @@ mod scope;
 mod signing;
 mod spawn;
 mod start;
+mod trial;
 mod usage;
 
 pub use aftermath::Aftermath;
 pub use archive::{Remark, Why};
 pub use ask::Asked;
+pub use backends::check_user;
 pub use changes::{Applied, Destination};
 pub use command::{Command, find_outside};
 pub use configuration::{Configuration, Setting};

@@ -13,6 +13,7 @@ use crate::helper::Helper;
 use crate::probe;
 use crate::range::IdRanges;
 use crate::read;
+use crate::yard::Face;
 
 /// Ids inside go from 0 to 65534; the last id of a root's range is the supervisor's and mapped nowhere.
 pub(crate) const MAPPED_IDS: u32 = 65535;
@@ -151,6 +152,31 @@ impl IdMap {
         !matches!(self, Self::Single)
     }
 
+    /// The ids inside, of users and of groups, in the pieces that they were mapped in: the kernel maps on no piece that
+    /// lies across two. Each is the first and how many.
+    pub(crate) fn pieces(&self) -> (Vec<(u32, u32)>, Vec<(u32, u32)>) {
+        // The agent's own stands between those of the range.
+        let around = |agent: u32, range: &SubordinateRange| {
+            let above = range.count.saturating_sub(agent).min(MAPPED_IDS - agent - 1);
+            let pieces = [(0, agent.min(range.count)), (agent, 1), (agent + 1, above)];
+            pieces.into_iter().filter(|(_, count)| *count > 0).collect::<Vec<_>>()
+        };
+        match self {
+            Self::Range { .. } => (vec![(0, MAPPED_IDS)], vec![(0, MAPPED_IDS)]),
+            Self::Subordinate { uids, gids } => (around(AGENT_UID, uids), around(AGENT_GID, gids)),
+            Self::Single => (vec![(0, 1)], vec![(0, 1)]),
+        }
+    }
+
+    /// Gives a file to the root of the namespace, who could not open it by its name else: root's own files are nobody's
+    /// in there. A caller's are the caller's there, too.
+    pub(crate) fn give_to_root(&self, file: &fs::File) -> std::io::Result<()> {
+        match self {
+            Self::Range { first, .. } => std::os::unix::fs::fchown(file, Some(*first), Some(*first)),
+            Self::Subordinate { .. } | Self::Single => Ok(()),
+        }
+    }
+
     /// The host id of the agent's user and group.
     #[must_use]
     pub fn host_agent(&self) -> (u32, u32) {
@@ -191,8 +217,8 @@ impl IdMap {
     }
 
     /// Writes the maps of the process `pid`, which waits for that in a new user namespace, or starts helpers
-    /// that do.
-    pub(crate) fn write(&self, pid: i32) -> Result<Vec<Helper>, JailError> {
+    /// that do. `face` is what the only one shows as, where it is the only one.
+    pub(crate) fn write(&self, pid: i32, face: Face) -> Result<Vec<Helper>, JailError> {
         let process = PathBuf::from(format!("/proc/{pid}"));
         match self {
             Self::Range { first, .. } => {
@@ -207,9 +233,13 @@ impl IdMap {
                 return Ok(vec![uid_map, gid_map]);
             }
             Self::Single => {
+                let (uid, gid) = match face {
+                    Face::Agent => (AGENT_UID, AGENT_GID),
+                    Face::Root => (0, 0),
+                };
                 write_map(&process.join("setgroups"), "deny")?;
-                write_map(&process.join("gid_map"), &format!("{AGENT_GID} {} 1", getegid().as_raw()))?;
-                write_map(&process.join("uid_map"), &format!("{AGENT_UID} {} 1", geteuid().as_raw()))?;
+                write_map(&process.join("gid_map"), &format!("{gid} {} 1", getegid().as_raw()))?;
+                write_map(&process.join("uid_map"), &format!("{uid} {} 1", geteuid().as_raw()))?;
             }
         }
         Ok(Vec::new())

@@ -20,6 +20,7 @@ use crate::network::are_rules_absent;
 use crate::plan::{Plan, Rooted};
 use crate::sys::{self, Cloned, Room};
 use crate::weaken::Weaken;
+use crate::yard::Face;
 
 /// What init is connected to.
 pub struct Streams<'caller> {
@@ -83,9 +84,9 @@ fn first_namespaces(weaken: &Weaken) -> u64 {
 }
 
 impl Jailed {
-    /// Gives the builder its ids, or starts helpers that do.
-    pub fn map_ids(&mut self, ids: &IdMap) -> Result<(), JailError> {
-        self.helpers = ids.write(self.pid)?;
+    /// Gives the builder its ids, or starts helpers that do. `face` is what the only one shows as, where it is the only one.
+    pub fn map_ids(&mut self, ids: &IdMap, face: Face) -> Result<(), JailError> {
+        self.helpers = ids.write(self.pid, face)?;
         Ok(())
     }
 

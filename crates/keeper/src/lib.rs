@@ -9,6 +9,7 @@ mod disk;
 mod error;
 mod limits;
 mod record;
+mod runtime;
 mod sandbox;
 mod supervisor;
 mod watch;
@@ -18,7 +19,7 @@ use std::process::ExitCode;
 
 use failpoint::Point;
 use handover::{Bequest, KeeperEvent, KeeperOrder};
-use jail::{Subordinates, Survey};
+use jail::{Face, Subordinates, Survey};
 
 use clean::Remains;
 pub use clean::{DISK_FULL, PAUSED_FILE, cgroups, clean};
@@ -49,7 +50,7 @@ fn keep(engine: &UnixStream, supervise: Supervise) -> Result<(), KeeperError> {
     let begun = Begun::early();
     let subordinates = Subordinates::find();
     let begun = match (begun, subordinates.map_of_all()) {
-        (Some(Ok(begun)), Some(ids)) => Some(begun.with_ids(&ids)),
+        (Some(Ok(begun)), Some(ids)) => Some(begun.with_ids(&ids, Face::Agent)),
         (begun, _) => begun,
     };
     let survey = Survey::take(subordinates);

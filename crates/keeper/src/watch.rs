@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use audit::{Event, OurProcess, StopReason};
 use failpoint::Point;
-use handover::{Answer, KeeperEvent, LAYER, Plea, Reason, State, Status, UNCLAIMED_FILE, UPPER, now_ms};
+use handover::{
+    Answer, Inward, KeeperEvent, LAYER, Plea, Reason, State, Status, UNCLAIMED_FILE, UPPER, now_ms,
+};
 use jail::LivingCgroup;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -16,11 +18,15 @@ use crate::clean::{DISK_FULL, PAUSED_FILE, Remains};
 use crate::disk;
 use crate::error::KeeperError;
 use crate::limits::Counts;
+use crate::runtime::{PATIENCE, RuntimeWords};
 use crate::sandbox::{Sandbox, remove_cgroup};
 use crate::supervisor::Supervisor;
 
 /// How long past its life time a sandbox may take to end by itself.
 const OVERTIME: Duration = Duration::from_secs(20);
+
+/// How long a runtime may take to say why it has no init any more.
+const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Watches until the sandbox is over, then ends everything inside and removes the cgroups. The supervisor is given
 /// back where it still says its last words.
@@ -29,7 +35,11 @@ pub(crate) fn watch(
     engine: &UnixStream,
     remains: &Remains,
 ) -> (Result<Reason, KeeperError>, Option<Supervisor>) {
-    let watched = wait_for_walls(&mut sandbox, engine).and_then(|()| serve(&mut sandbox, engine));
+    let mut counts = Counts::default();
+    let watched = wait_for_walls(&mut sandbox, &mut counts).and_then(|over| match over {
+        Some(end) => Ok(end),
+        None => tell_ready(&sandbox, engine).and_then(|()| serve(&mut sandbox, engine, counts)),
+    });
     let Sandbox { plan, root, jailed, supervisor, record, kept, .. } = sandbox;
     supervisor.dismiss();
     jailed.kill();
@@ -70,8 +80,8 @@ pub(crate) fn watch(
     (watched, supervisor)
 }
 
-/// Until init runs behind its walls, or failed to, or the supervisor did.
-fn wait_for_walls(sandbox: &mut Sandbox, engine: &UnixStream) -> Result<(), KeeperError> {
+/// Until init runs behind its walls, or failed to, or the supervisor did; or until it is over already.
+fn wait_for_walls(sandbox: &mut Sandbox, counts: &mut Counts) -> Result<Option<End>, KeeperError> {
     let mut descriptors = [
         PollFd::from_borrowed_fd(sandbox.jailed.status(), PollFlags::IN),
         PollFd::from_borrowed_fd(sandbox.supervisor.pidfd(), PollFlags::IN),
@@ -83,6 +93,56 @@ fn wait_for_walls(sandbox: &mut Sandbox, engine: &UnixStream) -> Result<(), Keep
     if supervisor_ended && let Some(error) = sandbox.supervisor.failure() {
         return Err(KeeperError::Unconfined(error));
     }
+    match sandbox.way {
+        Inward::Straight => Ok(None),
+        Inward::ThroughRuntime | Inward::ThroughKernel => wait_for_init(sandbox, counts),
+    }
+}
+
+/// A runtime has been started, and only the supervisor hears whether init was, too. One that ends before, or takes for ever,
+/// has failed.
+fn wait_for_init(sandbox: &mut Sandbox, counts: &mut Counts) -> Result<Option<End>, KeeperError> {
+    let mut complaints = sandbox.plan.complaints();
+    let program = sandbox.backend.program().unwrap_or_default();
+    let mut failed = |otherwise: &str| {
+        let source = RuntimeWords::heard(complaints.as_mut(), otherwise);
+        Err(KeeperError::Runtime { program, source })
+    };
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let mut descriptors = [
+            PollFd::from_borrowed_fd(sandbox.jailed.pidfd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(sandbox.supervisor.pidfd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(sandbox.supervisor.socket(), PollFlags::IN),
+        ];
+        if wait_until(&mut descriptors, Some(deadline))? == Waited::InVain {
+            return failed("it took too long");
+        }
+        let [runtime, supervisor, asked] = descriptors.map(|descriptor| !descriptor.revents().is_empty());
+        if asked {
+            match sandbox.supervisor.plea() {
+                Plea::Up => return Ok(None),
+                // Its init is gone, or never was: the runtime is about to say why, if it can.
+                Plea::Lost => {
+                    let mut ended = [PollFd::from_borrowed_fd(sandbox.jailed.pidfd(), PollFlags::IN)];
+                    wait_until(&mut ended, Some(Instant::now() + LAST_WORDS))?;
+                    return failed("it ended without a word");
+                }
+                plea => match answer(sandbox, counts, plea) {
+                    Answered::Over(end) => return Ok(Some(end)),
+                    Answered::GoesOn => {}
+                },
+            }
+        } else if runtime {
+            return failed("it ended without a word");
+        } else if supervisor {
+            return Ok(Some(End::new(Reason::Killed)));
+        }
+    }
+}
+
+/// Tells everybody that it runs.
+fn tell_ready(sandbox: &Sandbox, engine: &UnixStream) -> Result<(), KeeperError> {
     failpoint::pass(Point::KeeperWallsStand);
     let (report, init, supervisor) =
         (sandbox.plan.report().clone(), sandbox.jailed.pid(), sandbox.supervisor.id());
@@ -125,8 +185,7 @@ fn file(kept: &Path, state: State) -> Result<(), KeeperError> {
 
 /// Until the end is asked for or one of the two has ended; also until whoever made the sandbox is gone, where nobody
 /// has been told of it by then.
-fn serve(sandbox: &mut Sandbox, engine: &UnixStream) -> Result<End, KeeperError> {
-    let mut counts = Counts::default();
+fn serve(sandbox: &mut Sandbox, engine: &UnixStream, mut counts: Counts) -> Result<End, KeeperError> {
     // The supervisor ends it in time and with good grace; one that does not is not asked again.
     let deadline = sandbox.lifetime.and_then(|lifetime| Instant::now().checked_add(lifetime + OVERTIME));
     let disk = sandbox.kept.as_ref().map(|kept| {
@@ -178,18 +237,32 @@ fn serve(sandbox: &mut Sandbox, engine: &UnixStream) -> Result<End, KeeperError>
         }
         let plea = sandbox.supervisor.plea();
         failpoint::pass(Point::KeeperPleaHeard);
-        let answer = match plea {
-            Plea::Lost => return Ok(End::new(Reason::Killed)),
-            Plea::End => return Ok(End::new(Reason::Stopped)),
-            Plea::Expired => return Ok(End::new(Reason::Expired)),
-            Plea::Idle => return Ok(End::new(Reason::Idle)),
-            Plea::Exited(code) => return Ok(End { reason: Reason::Exited, code: Some(code) }),
-            Plea::Limits => Answer::Limits(counts.reached(sandbox.plan.cgroup())),
-            Plea::Part => sandbox.record.next_part(),
-        };
-        if sandbox.supervisor.answer(&answer).is_err() {
-            return Ok(End::new(Reason::Killed));
+        if let Answered::Over(end) = answer(sandbox, &mut counts, plea) {
+            return Ok(end);
         }
+    }
+}
+
+/// What came of a plea.
+enum Answered {
+    Over(End),
+    GoesOn,
+}
+
+fn answer(sandbox: &Sandbox, counts: &mut Counts, plea: Plea) -> Answered {
+    let answer = match plea {
+        Plea::Lost => return Answered::Over(End::new(Reason::Killed)),
+        Plea::End => return Answered::Over(End::new(Reason::Stopped)),
+        Plea::Expired => return Answered::Over(End::new(Reason::Expired)),
+        Plea::Idle => return Answered::Over(End::new(Reason::Idle)),
+        Plea::Exited(code) => return Answered::Over(End { reason: Reason::Exited, code: Some(code) }),
+        Plea::Limits => Answer::Limits(counts.reached(sandbox.plan.cgroup())),
+        Plea::Part => sandbox.record.next_part(),
+        Plea::Up => return Answered::GoesOn,
+    };
+    match sandbox.supervisor.answer(&answer) {
+        Ok(()) => Answered::GoesOn,
+        Err(_) => Answered::Over(End::new(Reason::Killed)),
     }
 }
 

@@ -1,0 +1,106 @@
+//! What runsc is told. Its traps are known from having been stepped into; each has a test.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use policy::network::Mode;
+use policy::{Isolation, OciRuntime, Platform, SandboxSpec, Workspace};
+
+use super::bundle::Mount;
+use super::{Inside, ROOT};
+use crate::root::WRITABLE;
+
+/// How many directory entries it keeps at hand for each tree; far below the descriptors that it may have.
+const ENTRIES: u32 = 15_000;
+/// What is its own to make, and lies in its own memory.
+const SHARED_MEMORY: &str = "/dev/shm";
+
+/// The command line. Never `--rootless`: it is the root of a namespace of ours already, and with that flag it refuses
+/// what it can do there.
+pub(super) fn command(runtime: &OciRuntime, spec: &SandboxSpec) -> Vec<String> {
+    let platform = runtime.platform.unwrap_or(Platform::Systrap);
+    let network = if spec.network.mode == Mode::None { "none" } else { "host" };
+    let mut words = vec![
+        "runsc".to_owned(),
+        // A tmpfs of the yard's, which ends with it; so does the namespace that it pins there.
+        "--root=/run/runsc".to_owned(),
+        format!("--platform={platform}"),
+        // The builder has joined the sandbox's cgroups before.
+        "--ignore-cgroups".to_owned(),
+        // Whatever is written goes to the files that we limit, not to memory of the host's.
+        "--overlay2=none".to_owned(),
+        "--host-settings=ignore".to_owned(),
+        // The yard's network namespace, in which our rules stand; with none, only its own loopback.
+        format!("--network={network}"),
+        // The host's programs may change while it runs.
+        "--file-access=shared".to_owned(),
+        "--file-access-mounts=shared".to_owned(),
+        format!("--dcache={ENTRIES}"),
+        format!("--directfs={}", spec.isolation != Isolation::Strict),
+        // Its last words go where its complaints do.
+        "--panic-log=/proc/self/fd/2".to_owned(),
+    ];
+    words.extend(["run", "--bundle=/bundle"].map(str::to_owned));
+    words.push(spec.id.to_string());
+    words
+}
+
+/// What can be written: each a tree of its own, as the root is read-only for it as well.
+pub(super) fn mounts(inside: &Inside<'_>) -> Vec<Mount> {
+    let size = inside.spec.limits.disk.as_bytes();
+    let options = ["nosuid", "nodev", "mode=1777"].map(str::to_owned);
+    let memory = Mount {
+        destination: PathBuf::from(SHARED_MEMORY),
+        kind: "tmpfs",
+        source: PathBuf::from("tmpfs"),
+        options: options.into_iter().chain([format!("size={size}")]).collect(),
+    };
+    let trees = trees(inside).into_iter().map(|path| Mount {
+        source: outside(&path),
+        destination: path,
+        kind: "bind",
+        options: ["rbind", "nosuid", "nodev"].map(str::to_owned).to_vec(),
+    });
+    std::iter::once(memory).chain(trees).collect()
+}
+
+/// Trees that nobody but this sandbox changes need not be looked at again for each name. One that is shown at a second
+/// place is changed there.
+pub(super) fn annotations(inside: &Inside<'_>) -> BTreeMap<String, String> {
+    let is_shown_twice =
+        inside.writable.iter().any(|path| !WRITABLE.iter().any(|own| path == Path::new(own)));
+    let is_its_own = |path: &Path| match path.to_str() {
+        Some("/home/agent" | "/tmp") => true,
+        Some("/workspace") => match &inside.spec.workspace {
+            Workspace::Empty => true,
+            Workspace::Review(_) => !is_shown_twice,
+            Workspace::Direct(_) => false,
+        },
+        _ => false,
+    };
+    let mut hints = BTreeMap::new();
+    for (number, path) in trees(inside).into_iter().filter(|path| is_its_own(path)).enumerate() {
+        let mut hint = |what: &str, value: String| {
+            hints.insert(format!("dev.gvisor.spec.mount.own{number}.{what}"), value);
+        };
+        hint("source", outside(&path).display().to_string());
+        hint("type", "bind".to_owned());
+        hint("share", "container".to_owned());
+        hint("options", "rw,nosuid,nodev".to_owned());
+    }
+    hints
+}
+
+fn trees(inside: &Inside<'_>) -> Vec<PathBuf> {
+    let all = WRITABLE.iter().filter(|path| **path != SHARED_MEMORY).map(PathBuf::from);
+    let mut all: Vec<PathBuf> = all.chain(inside.writable.iter().cloned()).collect();
+    // What lies below another comes after it.
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// Where a path inside is in the yard.
+fn outside(path: &Path) -> PathBuf {
+    Path::new("/").join(ROOT).join(path.strip_prefix("/").unwrap_or(path))
+}
