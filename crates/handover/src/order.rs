@@ -142,17 +142,26 @@ pub enum Inward {
     Straight,
     /// A runtime is in between: only what init says shows that it runs.
     ThroughRuntime,
-    /// So is a kernel, by which bytes pass and descriptors do not.
+    /// The runtime itself passes bytes on, and descriptors not.
+    Copied,
+    /// So does a kernel.
     ThroughKernel,
 }
 
 impl Inward {
+    /// Whether descriptors pass.
+    #[must_use]
+    pub const fn carries_descriptors(self) -> bool {
+        matches!(self, Self::Straight | Self::ThroughRuntime)
+    }
+
     /// What it is with this backend.
     #[must_use]
     pub const fn of(backend: policy::Backend) -> Self {
         match backend {
             policy::Backend::Native => Self::Straight,
-            policy::Backend::Crun | policy::Backend::Runc => Self::ThroughRuntime,
+            policy::Backend::Crun => Self::ThroughRuntime,
+            policy::Backend::Runc => Self::Copied,
             policy::Backend::Gvisor => Self::ThroughKernel,
         }
     }

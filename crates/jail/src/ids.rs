@@ -5,7 +5,7 @@ use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use policy::{AGENT_GID, AGENT_UID, Report, User, Wall};
+use policy::{AGENT_GID, AGENT_UID, Backend, Report, User, Wall};
 use rustix::process::{getegid, geteuid};
 
 use crate::error::JailError;
@@ -27,6 +27,8 @@ pub enum IdMap {
         first: u32,
         /// Held as long as the range is in use.
         lock: OwnedFd,
+        /// Who makes files in trees of the owner's.
+        makers: Makers,
     },
     /// A user with subuids: the agent is the caller, everyone else a subuid.
     Subordinate {
@@ -37,6 +39,15 @@ pub enum IdMap {
     },
     /// A user without: the agent is the caller, and there is nobody else.
     Single,
+}
+
+/// Who makes files in trees of the owner's that root shows under other ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Makers {
+    /// The agent, as whose they are the owner's.
+    Agent,
+    /// A kernel of the sandbox's, which is root there and gives each file at once to whom it is for.
+    Kernel,
 }
 
 /// A line of /etc/subuid or /etc/subgid.
@@ -126,7 +137,7 @@ impl IdMap {
         if geteuid().is_root() {
             let (first, lock) = IdRanges::open(ranges)?.take()?;
             report.given(Wall::IdRange, format!("{MAPPED_IDS} ids of its own from {first}"));
-            return Ok(Self::Range { first, lock });
+            return Ok(Self::Range { first, lock, makers: Makers::Agent });
         }
         let hint = "install newuidmap (Debian: `apt install uidmap`) and give yourself a range: \
                     `sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $USER`";
@@ -144,6 +155,17 @@ impl IdMap {
                 Ok(Self::Single)
             }
         }
+    }
+
+    /// The same for what a backend's kernel does with files.
+    #[must_use]
+    pub(crate) fn for_backend(mut self, backend: Backend) -> Self {
+        if let Self::Range { makers, .. } = &mut self
+            && backend.has_own_kernel()
+        {
+            *makers = Makers::Kernel;
+        }
+        self
     }
 
     /// Whether there is a root inside that is not the agent, to own what the agent must not change.

@@ -86,7 +86,7 @@ impl Plan {
         weaken: Weaken,
     ) -> Result<Self, JailError> {
         let Granted { survey, ids, cgroup, mut report } = granted;
-        let (spec, ids) = (&*weaken.spec(spec), weaken.ids(ids));
+        let (spec, ids) = (&*weaken.spec(spec), weaken.ids(ids).for_backend(spec.backend));
         ids.check_user(spec.user)?;
         if matches!(site.tree, Some(Tree::Layered(_))) {
             ids.check_overlays()?;

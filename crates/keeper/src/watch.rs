@@ -95,7 +95,7 @@ fn wait_for_walls(sandbox: &mut Sandbox, counts: &mut Counts) -> Result<Option<E
     }
     match sandbox.way {
         Inward::Straight => Ok(None),
-        Inward::ThroughRuntime | Inward::ThroughKernel => wait_for_init(sandbox, counts),
+        Inward::ThroughRuntime | Inward::Copied | Inward::ThroughKernel => wait_for_init(sandbox, counts),
     }
 }
 

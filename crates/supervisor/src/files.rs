@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use audit::{Direction, Event, FileOperation, Text};
-use handover::Inward;
 use rustix::fs::FileType;
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use wire::{
@@ -23,6 +23,7 @@ use wire::{
 
 use crate::client::{EINVAL, EMFILE, House, refuse};
 use crate::view::send;
+use relay::Relayed;
 
 /// How long the client and the process inside are waited for when the other one is done.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -118,12 +119,12 @@ async fn pass(
     let inside = house.init.open().map_err(|_| LaneError::Closed)?;
     let mut order = order;
     let relayed = match passed {
-        Some(pipe) if house.way == Inward::ThroughKernel => relay::Relayed::of(&mut order, pipe),
+        Some(pipe) if !house.way.carries_descriptors() => Relayed::of(&mut order, pipe),
         Some(pipe) => {
             inside.handle.pass(pipe)?;
-            relay::Relayed::Nothing
+            Relayed::Nothing
         }
-        None => relay::Relayed::Nothing,
+        None => Relayed::Nothing,
     };
     let exec = Exec {
         argv: vec![jail::INIT_PATH.into(), "files".into()],
@@ -138,22 +139,28 @@ async fn pass(
     let mut input = inside.input.sender;
     input.send_message(&order.request.unwrap_or_default()).await?;
 
-    let (feeding, output) = match relayed {
-        relay::Relayed::Nothing => (
-            tokio::spawn(pump(client.input, input, Arc::clone(&counts.written))),
-            tokio::spawn(pump(inside.output.receiver, client.output, Arc::clone(&counts.read))),
+    let (written, read) = (Arc::clone(&counts.written), Arc::clone(&counts.read));
+    let (feeding, output, replies) = match relayed {
+        Relayed::Nothing => (
+            tokio::spawn(pump(client.input, input, written)),
+            tokio::spawn(pump(inside.output.receiver, client.output, read)),
+            tokio::spawn(pump(inside.error.receiver, client.error, Arc::default())),
         ),
-        relay::Relayed::In(pipe) => (
+        Relayed::In(pipe) => (
             tokio::spawn(relay::feed(pipe, input)),
-            tokio::spawn(pump(inside.output.receiver, client.output, Arc::clone(&counts.read))),
+            tokio::spawn(pump(inside.output.receiver, client.output, read)),
+            tokio::spawn(pump(inside.error.receiver, client.error, Arc::default())),
         ),
-        relay::Relayed::Out(pipe) => (
-            tokio::spawn(pump(client.input, input, Arc::clone(&counts.written))),
-            tokio::spawn(relay::drain(inside.output.receiver, pipe)),
-        ),
+        Relayed::Out(pipe) => {
+            let (passing, passed) = oneshot::channel();
+            (
+                tokio::spawn(pump(client.input, input, written)),
+                tokio::spawn(relay::drain(inside.output.receiver, pipe, passing)),
+                tokio::spawn(relay::tell(inside.error.receiver, client.error, passed)),
+            )
+        }
     };
     let _feeding = AbortOnDrop(feeding);
-    let replies = tokio::spawn(pump(inside.error.receiver, client.error, Arc::default()));
     let mut happening = inside.messages.receiver;
     while let Some(message) = happening.next_message::<ExecEvent>().await? {
         match message.event {

@@ -32,9 +32,9 @@ pub(super) fn command(runtime: &OciRuntime, spec: &SandboxSpec) -> Vec<String> {
         "--host-settings=ignore".to_owned(),
         // The yard's network namespace, in which our rules stand; with none, only its own loopback.
         format!("--network={network}"),
-        // The host's programs may change while it runs.
+        // The host's programs may change while it runs; so may trees that are said to, see below.
         "--file-access=shared".to_owned(),
-        "--file-access-mounts=shared".to_owned(),
+        "--file-access-mounts=exclusive".to_owned(),
         format!("--dcache={ENTRIES}"),
         format!("--directfs={}", spec.isolation != Isolation::Strict),
         // Its last words go where its complaints do.
@@ -64,31 +64,35 @@ pub(super) fn mounts(inside: &Inside<'_>) -> Vec<Mount> {
     std::iter::once(memory).chain(trees).collect()
 }
 
-/// Trees that nobody but this sandbox changes need not be looked at again for each name. One that is shown at a second
-/// place is changed there.
+/// Trees that somebody else may change while it runs have to be looked at again for each name; the others, which are its
+/// own, need not. That is said of the former: runsc puts a layer of its own over what is called the sandbox's alone.
 pub(super) fn annotations(inside: &Inside<'_>) -> BTreeMap<String, String> {
-    let is_shown_twice =
-        inside.writable.iter().any(|path| !WRITABLE.iter().any(|own| path == Path::new(own)));
-    let is_its_own = |path: &Path| match path.to_str() {
+    let mut hints = BTreeMap::new();
+    let others = trees(inside).into_iter().filter(|path| !is_its_own(path, inside));
+    for (number, path) in others.enumerate() {
+        let mut hint = |what: &str, value: &str| {
+            hints.insert(format!("dev.gvisor.spec.mount.tree{number}.{what}"), value.to_owned());
+        };
+        hint("source", &outside(&path).to_string_lossy());
+        hint("type", "bind");
+        hint("share", "shared");
+        hint("options", "rw");
+    }
+    hints
+}
+
+/// Whether nobody but this sandbox changes a tree, and it only at that place.
+fn is_its_own(path: &Path, inside: &Inside<'_>) -> bool {
+    let shown_twice = inside.writable.iter().any(|other| !WRITABLE.iter().any(|own| other == Path::new(own)));
+    match path.to_str() {
         Some("/home/agent" | "/tmp") => true,
         Some("/workspace") => match &inside.spec.workspace {
             Workspace::Empty => true,
-            Workspace::Review(_) => !is_shown_twice,
+            Workspace::Review(_) => !shown_twice,
             Workspace::Direct(_) => false,
         },
         _ => false,
-    };
-    let mut hints = BTreeMap::new();
-    for (number, path) in trees(inside).into_iter().filter(|path| is_its_own(path)).enumerate() {
-        let mut hint = |what: &str, value: String| {
-            hints.insert(format!("dev.gvisor.spec.mount.own{number}.{what}"), value);
-        };
-        hint("source", outside(&path).display().to_string());
-        hint("type", "bind".to_owned());
-        hint("share", "container".to_owned());
-        hint("options", "rw,nosuid,nodev".to_owned());
     }
-    hints
 }
 
 fn trees(inside: &Inside<'_>) -> Vec<PathBuf> {

@@ -4,9 +4,10 @@
 use std::io;
 use std::os::fd::OwnedFd;
 
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::unix::pipe::{Receiver, Sender};
+use tokio::sync::oneshot;
 use wire::{FileAsk, FileOrder, LaneError, LaneReceiver, LaneSender};
 
 /// How much is read at a time.
@@ -54,12 +55,38 @@ pub(super) async fn feed(mut pipe: Receiver, mut to: LaneSender) -> Result<(), L
     Ok(())
 }
 
-/// All that the process inside writes, to the pipe.
-pub(super) async fn drain(mut from: LaneReceiver, mut pipe: Sender) -> Result<(), LaneError> {
+/// All that the process inside writes, to the pipe; `_passing` is dropped when it is through.
+pub(super) async fn drain(
+    mut from: LaneReceiver,
+    mut pipe: Sender,
+    _passing: oneshot::Sender<()>,
+) -> Result<(), LaneError> {
     while let Some(bytes) = from.next().await? {
         if pipe.write_all(&bytes).await.is_err() {
             return Err(LaneError::Closed);
         }
     }
+    Ok(())
+}
+
+/// What the process inside replies. Its last word is kept back until all bytes have `passed`: whoever hears it reads only
+/// what is in the pipe by then.
+pub(super) async fn tell(
+    mut from: LaneReceiver,
+    mut to: LaneSender,
+    passed: oneshot::Receiver<()>,
+) -> Result<(), LaneError> {
+    let mut last: Option<Bytes> = None;
+    while let Some(bytes) = from.next().await? {
+        if let Some(earlier) = last.replace(bytes) {
+            to.send(earlier).await?;
+        }
+    }
+    // Nothing is ever sent: the other side is dropped when it is done.
+    let _ = passed.await;
+    if let Some(bytes) = last {
+        to.send(bytes).await?;
+    }
+    to.finish();
     Ok(())
 }
