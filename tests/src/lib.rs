@@ -12,6 +12,7 @@
 )]
 
 mod agentbox;
+mod backend;
 mod binaries;
 mod caller;
 mod control;
@@ -26,6 +27,7 @@ mod sys;
 mod turn;
 
 pub use agentbox::Agentbox;
+pub use backend::{backend, is_on, path};
 pub use binaries::{Binaries, binaries, copy_program, probe_mount};
 pub use caller::Caller;
 pub use control::{Check, breach, breach_all, holds, stands};

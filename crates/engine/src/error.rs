@@ -64,6 +64,9 @@ pub enum EngineError {
     /// Root, where what runs inside asks the host's kernel.
     #[error("root is not to be had inside a {0} sandbox")]
     NoRoot(Backend),
+    /// Processes that the host does not see.
+    #[error("the processes of sandbox {0} are those of its own kernel, and not the host's")]
+    OwnProcesses(String),
     /// Two sandboxes cannot have one name.
     #[error("the name '{name}' is taken by sandbox {id}")]
     NameTaken {
@@ -239,6 +242,7 @@ impl EngineError {
             Self::NoPlatform { .. } => {
                 "`agentbox doctor` tells more; in a virtual machine without nested virtualization only systrap can work"
             }
+            Self::OwnProcesses(id) => return Some(format!("ask inside: `agentbox exec {id} -- ps aux`")),
             Self::NoRoot(_) => "only --backend gvisor, whose kernel is its own, has a root inside",
             Self::Unknown(_) => "`agentbox ls -a` lists all of them",
             Self::Ambiguous { .. } => "write more of the id",

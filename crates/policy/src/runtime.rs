@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Backend;
+use crate::{Backend, Wall};
 
 pub use version::{Build, judge};
 
@@ -92,6 +92,17 @@ impl Backend {
             Self::Gvisor => Some("runsc"),
             Self::Crun => Some("crun"),
             Self::Runc => Some("runc"),
+        }
+    }
+
+    /// Whether a wall is on this backend's list. One that is not does not exist there, or another stands in its place.
+    #[must_use]
+    pub const fn has_wall(self, wall: Wall) -> bool {
+        match wall {
+            Wall::OwnKernel => self.has_own_kernel(),
+            Wall::RuntimeVersion => self.program().is_some(),
+            Wall::Landlock => !self.has_own_kernel(),
+            _ => true,
         }
     }
 

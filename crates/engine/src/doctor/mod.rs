@@ -5,6 +5,7 @@
 //! It stands on the owner's side, changes nothing on the machine and leaves nothing behind.
 
 mod advice;
+mod backends;
 mod container;
 mod limits;
 mod sandbox;
@@ -100,7 +101,11 @@ impl Checkup {
         if !finding.is_ok() {
             finding.fix = blocker.or(finding.fix);
         }
+        let starts = finding.is_ok();
         probes.push(finding);
+        if starts {
+            probes.extend(backends::findings(engine, begin));
+        }
         Ok(Self {
             version: env!("CARGO_PKG_VERSION"),
             kernel: surroundings.kernel,

@@ -1,7 +1,8 @@
 //! What a report says of walls that a runtime puts up. Each backend has its own list: what does not exist there is not on
 //! it, and what stands in its place is.
 
-use policy::{Backend, Limits, OciRuntime, Report, SandboxSpec, Standing, State, Wall};
+use policy::network::Mode;
+use policy::{Backend, Isolation, Limits, OciRuntime, Report, SandboxSpec, Standing, State, Wall};
 
 /// The hint of a wall that the owner has chosen to do without.
 pub(crate) const LEAVE_OUT_ROOT: &str = "leave --user root out";
@@ -23,7 +24,22 @@ pub(crate) fn report(report: &mut Report, spec: &SandboxSpec, runtime: &OciRunti
     }
     let mut own = Report::default();
     let platform = runtime.platform.map_or("", policy::Platform::name);
-    own.given(Wall::OwnKernel, format!("gVisor's, which takes system calls by {platform}"));
+    let files = match spec.isolation {
+        Isolation::Strict => "asks another process for files",
+        Isolation::BestEffort => "opens files itself",
+    };
+    let kernel = format!("gVisor's, which takes system calls by {platform} and {files}");
+    if spec.network.mode == Mode::None {
+        own.given(Wall::OwnKernel, kernel);
+    } else {
+        let detail =
+            format!("{kernel}; what goes to the network is the host kernel's, in a namespace of its own");
+        own.weaker(
+            Wall::OwnKernel,
+            detail,
+            "leave the network out, which needs no kernel of the host's then",
+        );
+    }
     let seccomp =
         "its kernel answers them, and may itself make only the calls that runsc's filter lets through";
     own.given(Wall::Seccomp, seccomp);
