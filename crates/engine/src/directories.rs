@@ -81,6 +81,11 @@ impl Directories {
         self.state.join("backends.json")
     }
 
+    /// What is built to be installed.
+    pub(crate) fn setup(&self) -> PathBuf {
+        self.state.join("setup")
+    }
+
     /// Makes the state directory, if it is not there.
     pub(crate) fn make_state(&self) -> Result<(), EngineError> {
         if !self.state.exists() {

@@ -61,6 +61,22 @@ pub enum EngineError {
         /// What it said.
         source: io::Error,
     },
+    /// A backend that was set up, and starts no sandbox.
+    #[error("no sandbox starts with {backend}: {}", problem.error)]
+    Trial {
+        /// Which.
+        backend: Backend,
+        /// What its keeper told.
+        problem: Problem,
+    },
+    /// A step of setting the machine up.
+    #[error("cannot do '{command}'")]
+    Setup {
+        /// Which.
+        command: String,
+        /// What came of it.
+        source: io::Error,
+    },
     /// Root, where what runs inside asks the host's kernel.
     #[error("root is not to be had inside a {0} sandbox")]
     NoRoot(Backend),
@@ -241,6 +257,10 @@ impl EngineError {
             Self::Program { .. } => "check that it can be executed, or install it anew with `agentbox setup`",
             Self::NoPlatform { .. } => {
                 "`agentbox doctor` tells more; in a virtual machine without nested virtualization only systrap can work"
+            }
+            Self::Trial { problem, .. } => return problem.hint.clone(),
+            Self::Setup { .. } => {
+                "mend what it complains of and run `agentbox setup` again: what is done is not done twice"
             }
             Self::OwnProcesses(id) => return Some(format!("ask inside: `agentbox exec {id} -- ps aux`")),
             Self::NoRoot(_) => "only --backend gvisor, whose kernel is its own, has a root inside",

@@ -18,7 +18,7 @@ use serde::Serialize;
 use crate::directories::Directories;
 use crate::error::EngineError;
 use crate::start::Engine;
-use surroundings::Surroundings;
+pub(crate) use surroundings::Surroundings;
 
 pub use limits::{LIMITS_PROBE, limits_probe};
 
