@@ -30,7 +30,7 @@ pub use agentbox::Agentbox;
 pub use backend::{backend, is_on, path};
 pub use binaries::{Binaries, binaries, copy_program, probe_mount};
 pub use caller::Caller;
-pub use control::{Check, breach, breach_all, holds, stands};
+pub use control::{Check, breach, breach_all, holds, is_ours, stands};
 pub use dice::Dice;
 pub use finished::Finished;
 pub use host::{HostProcess, host_processes};

@@ -11,7 +11,7 @@ use super::{Inside, ROOT};
 use crate::root::WRITABLE;
 
 /// How many directory entries it keeps at hand for each tree; far below the descriptors that it may have.
-const ENTRIES: u32 = 15_000;
+const ENTRIES: u64 = 15_000;
 /// What is its own to make, and lies in its own memory.
 const SHARED_MEMORY: &str = "/dev/shm";
 
@@ -35,7 +35,7 @@ pub(super) fn command(runtime: &OciRuntime, spec: &SandboxSpec) -> Vec<String> {
         // The host's programs may change while it runs; so may trees that are said to, see below.
         "--file-access=shared".to_owned(),
         "--file-access-mounts=exclusive".to_owned(),
-        format!("--dcache={ENTRIES}"),
+        format!("--dcache={}", entries()),
         format!("--directfs={}", spec.isolation != Isolation::Strict),
         // Its last words go where its complaints do.
         "--panic-log=/proc/self/fd/2".to_owned(),
@@ -43,6 +43,12 @@ pub(super) fn command(runtime: &OciRuntime, spec: &SandboxSpec) -> Vec<String> {
     words.extend(["run", "--bundle=/bundle"].map(str::to_owned));
     words.push(spec.id.to_string());
     words
+}
+
+/// As many as are of use, and never as many as it may have descriptors: each entry holds one.
+fn entries() -> u64 {
+    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum.unwrap_or(u64::MAX);
+    (files / 4 * 3).min(ENTRIES)
 }
 
 /// What can be written: each a tree of its own, as the root is read-only for it as well.
