@@ -63,7 +63,13 @@ fn cycles(who: &str, effort: Effort, runsc: &Path) -> Result<Line> {
         }
     }
     let _ = std::fs::remove_dir_all(&bundle);
-    Ok(compared(&format!("gVisor, full cycle, {who} (× runsc run)"), "runsc run", &with_us, &by_itself, (1.0, 1.15)))
+    Ok(compared(
+        &format!("gVisor, full cycle, {who} (× runsc run)"),
+        "runsc run",
+        &with_us,
+        &by_itself,
+        (1.0, 1.15),
+    ))
 }
 
 fn execs(who: &str, effort: Effort, runsc: &Path) -> Result<Line> {
@@ -139,7 +145,10 @@ fn status(who: &str, effort: Effort) -> Result<Line> {
     std::fs::remove_dir_all(&repository)?;
     let [ours, native] = [&inside, &outside].map(|times| median_milliseconds(times) / STATUSES);
     Ok(Line {
-        what: format!("gVisor, git status of {} files under review, {who} (× native)", effort.repository_files),
+        what: format!(
+            "gVisor, git status of {} files under review, {who} (× native)",
+            effort.repository_files
+        ),
         measured: vec![
             ("inside".to_owned(), format!("{ours:.0} ms")),
             ("outside".to_owned(), format!("{native:.0} ms")),

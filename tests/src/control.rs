@@ -58,10 +58,7 @@ pub fn is_ours(wall: Wall) -> bool {
                 | Wall::PidNamespace
                 | Wall::NoNewPrivileges
         ),
-        Backend::Gvisor => matches!(
-            wall,
-            Wall::MountNamespace | Wall::NetNamespace | Wall::DiskLimit | Wall::Egress | Wall::MemoryLimit
-        ),
+        Backend::Gvisor => matches!(wall, Wall::MountNamespace | Wall::DiskLimit | Wall::MemoryLimit),
     }
 }
 
