@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use harness::{Agentbox, Caller, callers};
+use harness::{Agentbox, callers};
 use policy::{Backend, Wall};
 
 use crate::{backends, with};

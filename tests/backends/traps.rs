@@ -12,7 +12,7 @@ fn has_gvisor() -> bool {
     backends().contains(&Backend::Gvisor)
 }
 
-/// runsc makes missing mount points in the root that it is given, also where that is read-only.
+// runsc makes missing mount points in the root that it is given, also where that is read-only.
 callers!(nothing_appears_in_the_roots_of_the_host, |caller| {
     let listed = |path: &str| {
         let mut names: Vec<_> = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
@@ -29,7 +29,7 @@ callers!(nothing_appears_in_the_roots_of_the_host, |caller| {
     assert_eq!([listed("/"), listed("/usr"), listed("/run")], before);
 });
 
-/// A tight limit of the host's would end gVisor's kernel; its own limit refuses a process and nothing more.
+// A tight limit of the host's would end gVisor's kernel; its own limit refuses a process and nothing more.
 callers!(too_many_processes_are_refused_and_the_sandbox_goes_on, |caller| {
     for backend in backends() {
         let script = "for i in $(seq 150); do sleep 20 & done 2>/dev/null; echo $(jobs -p | wc -l); kill $(jobs -p); exit 9";
@@ -41,7 +41,7 @@ callers!(too_many_processes_are_refused_and_the_sandbox_goes_on, |caller| {
     }
 });
 
-/// Only what is the sandbox's alone may be kept in its kernel's memory: the owner changes the rest at any time.
+// Only what is the sandbox's alone may be kept in its kernel's memory: the owner changes the rest at any time.
 callers!(what_the_owner_changes_is_seen_inside, |caller| {
     if !has_gvisor() {
         return;
@@ -63,7 +63,7 @@ callers!(what_the_owner_changes_is_seen_inside, |caller| {
     assert_eq!(fs::read_to_string(directory.path().join("back")).unwrap(), "inside\n");
 });
 
-/// Its kernel keeps a descriptor for each entry that it remembers, and has no more of them than it may have.
+// Its kernel keeps a descriptor for each entry that it remembers, and has no more of them than it may have.
 callers!(a_tree_of_many_files_is_read_without_running_out_of_descriptors, |caller| {
     if !has_gvisor() {
         return;
@@ -75,7 +75,7 @@ callers!(a_tree_of_many_files_is_read_without_running_out_of_descriptors, |calle
     assert_eq!(finished.assert_success().stdout(), "18000\n0\n");
 });
 
-/// With `--isolation strict` it asks another process for files, and has no network of the host's.
+// With `--isolation strict` it asks another process for files, and has no network of the host's.
 callers!(strict_isolation_takes_its_own_kernel_for_everything, |caller| {
     if !has_gvisor() || caller != Caller::Root {
         return;
@@ -88,7 +88,7 @@ callers!(strict_isolation_takes_its_own_kernel_for_everything, |caller| {
     assert!(refused.contains("own-kernel"), "{refused}");
 });
 
-/// The platform that was found once is not looked for again.
+// The platform that was found once is not looked for again.
 callers!(a_second_start_asks_nobody_what_the_program_is, |caller| {
     if !has_gvisor() {
         return;

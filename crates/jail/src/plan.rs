@@ -250,6 +250,7 @@ fn inner_limits(spec: &SandboxSpec, limits: &[(u32, u64)]) -> Vec<(u32, u64)> {
         })
         .collect();
     if spec.backend.has_own_kernel() {
+        limits.push((sys::LIMIT_FILES, DESCRIPTORS.min(most_files)));
         limits.push((sys::LIMIT_PROCESSES, u64::from(spec.limits.pids.count())));
     }
     limits
@@ -268,11 +269,17 @@ fn root_options(spec: &SandboxSpec, ids: &IdMap, weaken: &Weaken) -> Result<CStr
     host_path(Path::new(&options))
 }
 
+/// The most descriptors that a process inside has.
+const DESCRIPTORS: u64 = 65536;
+
 /// Resource limits that hold where no cgroup does, or beside it. Never RLIMIT_AS: a JVM or a Go program maps
 /// far more than it uses.
 fn resource_limits(spec: &SandboxSpec, report: &Report) -> Vec<(u32, u64)> {
-    const DESCRIPTORS: u64 = 65536;
-    let mut limits = vec![(sys::LIMIT_CORE, 0), (sys::LIMIT_FILES, DESCRIPTORS)];
+    let mut limits = vec![(sys::LIMIT_CORE, 0)];
+    // What a kernel of its own has open is what all that runs inside has.
+    if !spec.backend.has_own_kernel() {
+        limits.push((sys::LIMIT_FILES, DESCRIPTORS));
+    }
     if report.state(Wall::PidsLimit) != State::Given && !spec.backend.has_own_kernel() {
         // Counted in each user namespace on its own since Linux 5.14.
         limits.push((sys::LIMIT_PROCESSES, u64::from(spec.limits.pids.count())));

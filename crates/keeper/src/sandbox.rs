@@ -140,6 +140,9 @@ impl Sandbox {
                 return Err(error);
             }
         };
+        if order.spec.backend.has_own_kernel() {
+            jailed.raise_descriptors();
+        }
         // The builder works on the other processor while this one goes on.
         let started = plan.root(&order.spec, &site).and_then(|root| {
             jailed.build(&plan, &root)?;

@@ -45,10 +45,11 @@ pub(super) fn command(runtime: &OciRuntime, spec: &SandboxSpec) -> Vec<String> {
     words
 }
 
-/// As many as are of use, and never as many as it may have descriptors: each entry holds one.
+/// As many as are of use, and far fewer than it may have descriptors: each entry holds one, two once it was read, and
+/// what is open inside holds others.
 fn entries() -> u64 {
     let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum.unwrap_or(u64::MAX);
-    (files / 4 * 3).min(ENTRIES)
+    (files / 4).min(ENTRIES)
 }
 
 /// What can be written: each a tree of its own, as the root is read-only for it as well.
