@@ -3,7 +3,7 @@
 use std::fs;
 use std::time::Duration;
 
-use harness::{Caller, callers};
+use harness::callers;
 use policy::Backend;
 
 use crate::{backends, with};

@@ -217,14 +217,4 @@ mod tests {
             assert!(!text.contains("apt-get install runc") && !text.contains("install crun\n"), "{text}");
         }
     }
-
-    #[test]
-    fn an_ordinary_user_asks_another_for_what_takes_root() {
-        let user =
-            Surroundings { uid: 1000, user: "ann".to_owned(), free_ids: 100_000, ..Default::default() };
-        assert_eq!(user.as_root(vec!["true".to_owned()]), ["sudo", "true"]);
-        let root = Surroundings { uid: 0, ..Default::default() };
-        assert_eq!(root.as_root(vec!["true".to_owned()]), ["true"]);
-        assert_eq!(user.free_range(), "100000-165535");
-    }
 }

@@ -41,6 +41,9 @@ pub enum IdMap {
     Single,
 }
 
+/// Ids in a row: the first, and how many.
+pub(crate) type Piece = (u32, u32);
+
 /// Who makes files in trees of the owner's that root shows under other ids.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Makers {
@@ -176,7 +179,7 @@ impl IdMap {
 
     /// The ids inside, of users and of groups, in the pieces that they were mapped in: the kernel maps on no piece that
     /// lies across two. Each is the first and how many.
-    pub(crate) fn pieces(&self) -> (Vec<(u32, u32)>, Vec<(u32, u32)>) {
+    pub(crate) fn pieces(&self) -> (Vec<Piece>, Vec<Piece>) {
         // The agent's own stands between those of the range.
         let around = |agent: u32, range: &SubordinateRange| {
             let above = range.count.saturating_sub(agent).min(MAPPED_IDS - agent - 1);

@@ -9,6 +9,7 @@ mod bundle;
 mod gvisor;
 mod namespaced;
 mod report;
+mod second;
 
 use std::ffi::{CStr, CString};
 use std::fs::File;
@@ -185,6 +186,11 @@ impl Yard {
             Step::Enter { path: place.clone() },
         ];
         let (settings, mut rooted) = self.divide(rooted);
+        let mut writable = writable;
+        if self.backend.has_own_kernel() {
+            let links = second::link(&mut rooted)?;
+            writable.retain(|path| !links.contains(path));
+        }
         if !ids.has_root() {
             rooted.iter_mut().for_each(make_builders_own);
         }

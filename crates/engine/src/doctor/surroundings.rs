@@ -247,4 +247,14 @@ mod tests {
         assert_eq!(user_name(passwd, 1001).as_deref(), Some("ann"));
         assert_eq!(user_name(passwd, 1002), None);
     }
+
+    #[test]
+    fn an_ordinary_user_asks_another_for_what_takes_root() {
+        let user =
+            Surroundings { uid: 1000, user: "ann".to_owned(), free_ids: 100_000, ..Default::default() };
+        assert_eq!(user.as_root(vec!["true".to_owned()]), ["sudo", "true"]);
+        let root = Surroundings { uid: 0, ..Default::default() };
+        assert_eq!(root.as_root(vec!["true".to_owned()]), ["true"]);
+        assert_eq!(user.free_range(), "100000-165535");
+    }
 }

@@ -88,14 +88,16 @@ pub(super) fn annotations(inside: &Inside<'_>) -> BTreeMap<String, String> {
     hints
 }
 
-/// Whether nobody but this sandbox changes a tree, and it only at that place.
+/// Whether nobody but this sandbox changes a tree, and it only at that place. What the owner changes under a layer
+/// meanwhile need not be seen.
 fn is_its_own(path: &Path, inside: &Inside<'_>) -> bool {
-    let shown_twice = inside.writable.iter().any(|other| !WRITABLE.iter().any(|own| other == Path::new(own)));
+    let is_below = |other: &Path| other != path && other.starts_with(path);
+    let mut others = inside.spec.mounts.iter().map(|mount| mount.target.as_path());
+    let holds_anothers = others.any(is_below) || inside.writable.iter().any(|other| is_below(other));
     match path.to_str() {
-        Some("/home/agent" | "/tmp") => true,
+        Some("/home/agent" | "/tmp") => !holds_anothers,
         Some("/workspace") => match &inside.spec.workspace {
-            Workspace::Empty => true,
-            Workspace::Review(_) => !shown_twice,
+            Workspace::Empty | Workspace::Review(_) => !holds_anothers,
             Workspace::Direct(_) => false,
         },
         _ => false,

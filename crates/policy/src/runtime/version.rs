@@ -14,7 +14,7 @@ pub struct Build<'text> {
 }
 
 /// The first day of the month from which on a runsc is new enough.
-const RUNSC_FLOOR: u32 = 2026_09_01;
+const RUNSC_FLOOR: u32 = 20_260_901;
 
 /// The first releases of runc without CVE-2024-21626, CVE-2025-31133, CVE-2025-52565 and CVE-2025-52881, one for each
 /// line that was mended; lines after the last have them from their beginning.
