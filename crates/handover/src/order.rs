@@ -190,6 +190,8 @@ pub enum KeeperEvent {
         reason: Reason,
         /// What could not be removed, if anything.
         leftover: Option<String>,
+        /// What its runtime said, where that ended unasked.
+        words: Option<String>,
     },
 }
 

@@ -162,8 +162,8 @@ impl Plan {
     }
 
     /// Where the runtime complains, if there is one.
-    pub const fn complaints(&mut self) -> Option<File> {
-        self.complaints.take()
+    pub const fn complaints(&mut self) -> Option<&mut File> {
+        self.complaints.as_mut()
     }
 
     /// Takes in what was found out only while it was built: on a kernel without rules for packets the network has some

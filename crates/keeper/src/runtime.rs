@@ -17,6 +17,11 @@ const MOST: usize = 2048;
 pub(crate) struct RuntimeWords(String);
 
 impl RuntimeWords {
+    /// What one that runs no more has said, if anything.
+    pub(crate) fn last(complaints: &mut File) -> Option<String> {
+        Some(Self::heard(Some(complaints), "").0).filter(|words| !words.is_empty())
+    }
+
     /// What it has complained of by now; the last of it, as the reason stands at the end.
     pub(crate) fn heard(complaints: Option<&mut File>, otherwise: &str) -> Self {
         let mut bytes = Vec::new();

@@ -30,17 +30,13 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Watches until the sandbox is over, then ends everything inside and removes the cgroups. The supervisor is given
 /// back where it still says its last words.
-pub(crate) fn watch(
-    mut sandbox: Sandbox,
-    engine: &UnixStream,
-    remains: &Remains,
-) -> (Result<Reason, KeeperError>, Option<Supervisor>) {
+pub(crate) fn watch(mut sandbox: Sandbox, engine: &UnixStream, remains: &Remains) -> Watched {
     let mut counts = Counts::default();
     let watched = wait_for_walls(&mut sandbox, &mut counts).and_then(|over| match over {
         Some(end) => Ok(end),
         None => tell_ready(&sandbox, engine).and_then(|()| serve(&mut sandbox, engine, counts)),
     });
-    let Sandbox { plan, root, jailed, supervisor, record, kept, .. } = sandbox;
+    let Sandbox { mut plan, root, jailed, supervisor, record, kept, .. } = sandbox;
     supervisor.dismiss();
     jailed.kill();
     if let Some(cgroup) = plan.cgroup() {
@@ -53,6 +49,8 @@ pub(crate) fn watch(
         remains.empty();
     }
     jailed.reap();
+    let is_lost = matches!(watched, Ok(End { reason: Reason::Killed, .. }));
+    let words = plan.complaints().filter(|_| is_lost).and_then(RuntimeWords::last);
     remove_cgroup(&plan);
     failpoint::pass(Point::KeeperCgroupsRemoved);
     let supervisor = match &watched {
@@ -77,7 +75,17 @@ pub(crate) fn watch(
     failpoint::pass(Point::KeeperEndFiled);
     // The keeper is about to end; taking the plan apart would only take time.
     std::mem::forget((plan, root));
-    (watched, supervisor)
+    Watched { told: watched, supervisor, words }
+}
+
+/// What came of a sandbox.
+pub(crate) struct Watched {
+    /// How it ended, or why it did not come to be.
+    pub(crate) told: Result<Reason, KeeperError>,
+    /// One that still says its last words.
+    pub(crate) supervisor: Option<Supervisor>,
+    /// What its runtime said, where that ended unasked.
+    pub(crate) words: Option<String>,
 }
 
 /// Until init runs behind its walls, or failed to, or the supervisor did; or until it is over already.
@@ -102,10 +110,9 @@ fn wait_for_walls(sandbox: &mut Sandbox, counts: &mut Counts) -> Result<Option<E
 /// A runtime has been started, and only the supervisor hears whether init was, too. One that ends before, or takes for ever,
 /// has failed.
 fn wait_for_init(sandbox: &mut Sandbox, counts: &mut Counts) -> Result<Option<End>, KeeperError> {
-    let mut complaints = sandbox.plan.complaints();
     let program = sandbox.backend.program().unwrap_or_default();
-    let mut failed = |otherwise: &str| {
-        let source = RuntimeWords::heard(complaints.as_mut(), otherwise);
+    let failed = |sandbox: &mut Sandbox, otherwise: &str| {
+        let source = RuntimeWords::heard(sandbox.plan.complaints(), otherwise);
         Err(KeeperError::Runtime { program, source })
     };
     let deadline = Instant::now() + PATIENCE;
@@ -116,7 +123,7 @@ fn wait_for_init(sandbox: &mut Sandbox, counts: &mut Counts) -> Result<Option<En
             PollFd::from_borrowed_fd(sandbox.supervisor.socket(), PollFlags::IN),
         ];
         if wait_until(&mut descriptors, Some(deadline))? == Waited::InVain {
-            return failed("it took too long");
+            return failed(sandbox, "it took too long");
         }
         let [runtime, supervisor, asked] = descriptors.map(|descriptor| !descriptor.revents().is_empty());
         if asked {
@@ -126,7 +133,7 @@ fn wait_for_init(sandbox: &mut Sandbox, counts: &mut Counts) -> Result<Option<En
                 Plea::Lost => {
                     let mut ended = [PollFd::from_borrowed_fd(sandbox.jailed.pidfd(), PollFlags::IN)];
                     wait_until(&mut ended, Some(Instant::now() + LAST_WORDS))?;
-                    return failed("it ended without a word");
+                    return failed(sandbox, "it ended without a word");
                 }
                 plea => match answer(sandbox, counts, plea) {
                     Answered::Over(end) => return Ok(Some(end)),
@@ -134,7 +141,7 @@ fn wait_for_init(sandbox: &mut Sandbox, counts: &mut Counts) -> Result<Option<En
                 },
             }
         } else if runtime {
-            return failed("it ended without a word");
+            return failed(sandbox, "it ended without a word");
         } else if supervisor {
             return Ok(Some(End::new(Reason::Killed)));
         }
