@@ -41,6 +41,18 @@ say "end to end"
 # Most of what they do is to wait.
 RUST_TEST_THREADS="${RUST_TEST_THREADS:-6}" env --default-signal=INT,QUIT cargo test --locked -p agentbox-tests
 
+say "end to end, on other backends: the walls"
+for backend in gvisor crun runc; do
+  program="$(case "$backend" in gvisor) echo runsc ;; *) echo "$backend" ;; esac)"
+  if PATH="/usr/local/libexec/agentbox-tests:$PATH" command -v "$program" >/dev/null; then
+    say "$backend"
+    AGENTBOX_TEST_BACKEND="$backend" RUST_TEST_THREADS="${RUST_TEST_THREADS:-6}" env --default-signal=INT,QUIT \
+      cargo test --locked -p agentbox-tests --test isolation
+  else
+    echo "skipped: there is no $program (tests/setup.sh builds or installs it as root)" >&2
+  fi
+done
+
 say "in virtual machines: pure cgroup v2, and a systemd user session"
 if command -v qemu-system-x86_64 >/dev/null && ls /boot/vmlinuz-*-cloud-* >/dev/null 2>&1; then
   tests/vm/run.sh "$AGENTBOX_TEST_BIN"

@@ -34,3 +34,22 @@ for user in agentbox-sub agentbox-plain; do
 done
 grep -q '^agentbox-sub:' /etc/subuid || usermod --add-subuids 200000-265535 --add-subgids 200000-265535 agentbox-sub
 sed -i '/^agentbox-plain:/d' /etc/subuid /etc/subgid
+
+# Current runtimes of other backends, built from their Go modules where every user can execute them. What is there stays:
+# a distribution's own may be years behind.
+tools=/usr/local/libexec/agentbox-tests
+build() { # NAME PACKAGE VERSION CGO
+  [ -x "$tools/$1" ] && return 0
+  echo "building: $1" >&2
+  local module
+  module="$(mktemp -d)"
+  (
+    cd "$module"
+    export PATH="$PATH:/usr/local/go/bin" CGO_ENABLED="$4" GOFLAGS=-buildvcs=false
+    go mod init agentbox.invalid/tools && go get "$2@$3" && go build -o runtime "$2"
+  ) >"$module/log" 2>&1 || { tail -n 5 "$module/log" >&2; echo "note: $1 was not built" >&2; return 0; }
+  install -D -m 755 "$module/runtime" "$tools/$1"
+  rm -rf "$module"
+}
+build runsc gvisor.dev/gvisor/runsc latest 0
+build runc github.com/opencontainers/runc latest 1

@@ -10,6 +10,7 @@ mod enter;
 mod exec;
 mod gateway;
 mod goal;
+mod gvisor;
 mod idle;
 mod interrupt;
 mod kernel;
@@ -186,6 +187,9 @@ fn measure_as_worker(effort: Effort, parts: Parts<'_>) -> Result<Vec<Line>> {
     }
     if parts.include("review") {
         lines.extend(review::measure(&who, effort)?);
+    }
+    if parts.include("gvisor") {
+        lines.extend(gvisor::measure(&who, effort)?);
     }
     if parts.include("together") {
         lines.extend(together::measure(&who, effort)?);

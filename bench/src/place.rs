@@ -80,7 +80,7 @@ impl Place {
         let environment = vec![
             ("AGENTBOX_HOME", path("state")),
             ("HOME", fields[5].to_owned()),
-            ("PATH", PATH.to_owned()),
+            ("PATH", format!("{PATH}:{}", crate::gvisor::TOOLS)),
             ("TMPDIR", path("files")),
             ("USER", user.to_owned()),
             ("XDG_RUNTIME_DIR", runtime.display().to_string()),

@@ -177,7 +177,7 @@ fn take_back(who: &str, repository: &Path, effort: Effort) -> Result<Vec<Line>> 
     Ok(vec![line("diff", &shown, 100.0, 300.0), line("apply to a branch", &taken, 150.0, 500.0)])
 }
 
-fn make_repository(path: &Path, files: usize) -> Result<()> {
+pub(crate) fn make_repository(path: &Path, files: usize) -> Result<()> {
     for number in 0..files {
         let directory = path.join((number / FILES_A_DIRECTORY).to_string());
         if number % FILES_A_DIRECTORY == 0 {

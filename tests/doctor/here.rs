@@ -33,7 +33,8 @@ callers!(the_form_is_the_documented_one, |caller| {
         assert_eq!(keys(finding), ["detail", "fix", "name", "state"]);
         assert!(finding["fix"].is_null() || finding["state"] != "ok", "{finding}");
     }
-    assert_eq!(json["report"].as_array().unwrap().len(), Wall::ALL.len());
+    let walls = Wall::ALL.iter().filter(|wall| policy::Backend::Native.has_wall(**wall));
+    assert_eq!(json["report"].as_array().unwrap().len(), walls.count());
 });
 
 callers!(ids_are_told_by_who_calls, |caller| {

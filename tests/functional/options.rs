@@ -41,7 +41,7 @@ callers!(user, |caller| {
     }
     for root in ["root", "0", "0:0", "1000:0"] {
         assert!(
-            agentbox(root).run(["true"]).assert_refused().stderr().contains("cause: root is not to be had")
+            agentbox(root).run(["true"]).assert_refused().stderr().contains("error: root is not to be had")
         );
     }
 });

@@ -58,8 +58,8 @@ const REFUSALS: [(&[&str], &str, &str); 43] = [
     // Who and what.
     (
         &["run", "--user", "root", "--", "true"],
-        "cannot use 'root' for --user",
-        "cause: root is not to be had",
+        "root is not to be had inside a native sandbox",
+        "hint: only --backend gvisor",
     ),
     (&["run", "--user", "70000", "--", "true"], "cannot use '70000' for", "cause: '70000' is not a user"),
     (&["run", "--name", "A/../B", "--", "true"], "cannot use 'A/../B' for", "cause: 'A/../B' is not a name"),

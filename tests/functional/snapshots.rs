@@ -77,6 +77,7 @@ fn help() {
     }
     assert_says(caller, "help-proxy-token", &["proxy", "token", "--help"]);
     assert_says(caller, "help-doctor", &["doctor", "--help"]);
+    assert_says(caller, "help-setup", &["setup", "--help"]);
     assert_says(caller, "help-version", &["version", "--help"]);
     assert_says(caller, "help-completions", &["completions", "--help"]);
     assert_says(caller, "help-man", &["man", "--help"]);

@@ -5,7 +5,7 @@ use std::fs;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use harness::{Caller, binaries, callers, copy_program, host_processes, leaks};
+use harness::{Caller, binaries, callers_alone, copy_program, host_processes, leaks};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -39,7 +39,7 @@ fn peak(cli: u32) -> Option<u64> {
     line.trim().trim_end_matches(" kB").parse().ok()
 }
 
-callers!(control_a_hostile_init, |caller| {
+callers_alone!(control_a_hostile_init, |caller| {
     let before = leaks();
     for attack in ["channels", "openings", "output", "message", "garbage", "cut"] {
         let (mut child, _directory) = start(caller, attack);
@@ -61,7 +61,7 @@ callers!(control_a_hostile_init, |caller| {
     }
 });
 
-callers!(control_a_silent_init, |caller| {
+callers_alone!(control_a_silent_init, |caller| {
     let before = leaks();
     let (mut child, _directory) = start(caller, "silence");
     let deadline = Instant::now() + PATIENCE;

@@ -44,11 +44,14 @@ callers!(kernel_22_supervisor_posture, |caller| {
     }
     let differences = Golden::read(file).compare(&posture, &values);
     assert!(differences.is_empty(), "{differences:#?}");
+    // A runtime's root is the caller where there is one id, and init has left its namespace; whether it may be read is
+    // not decided by whose file that is.
+    let is_moved = harness::backend() != policy::Backend::Native && caller == Caller::Single;
     // Its memory is nobody's but root's, who owns the files of a process that is not dumpable.
     for pid in [processes.supervisor, processes.init] {
         assert_eq!(
             fs::metadata(format!("/proc/{pid}/mem")).unwrap().uid(),
-            owner_of_undumpable(pid),
+            if pid == processes.init && is_moved { caller.uid() } else { owner_of_undumpable(pid) },
             "{pid}"
         );
     }
@@ -62,6 +65,9 @@ fn owner_of_undumpable(pid: i32) -> u32 {
 }
 
 callers!(kernel_22_live_filters, |caller| {
+    if !harness::is_on(crate::HOST_KERNEL, "there is no filter of ours") {
+        return;
+    }
     if !is_root("look at the filter of a live process") {
         return;
     }

@@ -54,14 +54,14 @@ fn launch_one(init: &Path, staging: &Path, ranges: &Path) {
         cgroup.create(&spec.limits, &mut report).ok()?;
         Some(cgroup)
     });
-    let site = Site { init, staging, home: None, own: &[], kept: None, tree: None };
+    let site = Site { init, staging, home: None, own: &[], kept: None, tree: None, runtime: None };
     let plan =
         Plan::new(&spec, &site, Granted { survey: &survey, ids, cgroup, report }, Weaken::nothing()).unwrap();
     let (channel, inner) = UnixStream::pair().unwrap();
     let log = File::options().write(true).open("/dev/null").unwrap();
     let streams = Streams { channel: inner.as_fd(), log: log.as_fd() };
     let mut jailed = jail::launch(&Weaken::nothing(), plan.cgroup(), &streams).unwrap();
-    jailed.map_ids(plan.ids()).unwrap();
+    jailed.map_ids(plan.ids(), jail::Face::Agent).unwrap();
     let root = plan.root(&spec, &site).unwrap();
     jailed.build(&plan, &root).unwrap();
     let outcome = jailed.outcome(Some(&root));

@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 
 use policy::Wall;
 
-use crate::{Caller, Finished, Running, binaries};
+use crate::{Caller, Finished, Running, backend, binaries};
 
 /// A run of agentbox that is being put together.
 #[derive(Clone, Debug)]
@@ -90,8 +90,8 @@ impl Agentbox {
     /// The command as it would be started, for tests that need its descriptors.
     #[must_use]
     pub fn command<I: IntoIterator<Item: AsRef<str>>>(&self, argv: I) -> Command {
-        let mut command = self.words(&[]);
-        command.arg("run").args(&self.options).arg("--");
+        let mut command = self.words(&["run"]);
+        command.args(&self.options).arg("--");
         command.args(argv.into_iter().map(|word| word.as_ref().to_owned()));
         command
     }
@@ -103,8 +103,16 @@ impl Agentbox {
             Build::Shipped => binaries().shipped(),
             Build::Weakened => binaries().weakened(),
         });
-        let mut command = self.caller.command_behind(&self.prefix, &agentbox, &self.variables);
-        command.args(words);
+        let variables: Vec<_> =
+            backend::variables().into_iter().chain(self.variables.iter().cloned()).collect();
+        let mut command = self.caller.command_behind(&self.prefix, &agentbox, &variables);
+        // In this one place every sandbox of the suites gets the backend that is tested.
+        match words.split_first() {
+            Some((first, rest)) if ["run", "create"].contains(first) => {
+                command.arg(first).args(backend::options()).args(rest)
+            }
+            _ => command.args(words),
+        };
         command
     }
 

@@ -12,6 +12,7 @@
 )]
 
 mod agentbox;
+mod backend;
 mod binaries;
 mod caller;
 mod control;
@@ -26,9 +27,10 @@ mod sys;
 mod turn;
 
 pub use agentbox::Agentbox;
+pub use backend::{backend, is_on, path};
 pub use binaries::{Binaries, binaries, copy_program, probe_mount};
 pub use caller::Caller;
-pub use control::{Check, breach, breach_all, holds, stands};
+pub use control::{Check, breach, breach_all, holds, is_ours, stands};
 pub use dice::Dice;
 pub use finished::Finished;
 pub use host::{HostProcess, host_processes};

@@ -11,7 +11,12 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open};
 
-use crate::{Finished, HostProcess, host_processes};
+use policy::Backend;
+
+use crate::{Finished, HostProcess, backend, host_processes};
+
+/// Where init stands inside.
+const INIT: &str = "/.agentbox/init";
 
 /// Nothing that a test starts takes longer.
 const PATIENCE: Duration = Duration::from_secs(120);
@@ -115,9 +120,29 @@ impl Running {
             |name: &'static str| move |process: &HostProcess| process.name == name[..name.len().min(15)];
         let keeper = child(cli, &named("agentbox-keeper"))?;
         let supervisor = child(keeper, &named("agentbox-supervisor"))?;
-        let init = child(keeper, &word(0, "/.agentbox/init"))?;
+        let first = match backend().program() {
+            None => child(keeper, &word(0, INIT))?,
+            Some(runtime) => child(keeper, &word(0, runtime))?,
+        };
+        let below = |name: &'static str| {
+            let is_below = |process: &&HostProcess| {
+                let parent =
+                    |pid: i32| all.iter().find(|process| process.pid == pid).map(|process| process.parent);
+                std::iter::successors(Some(process.parent), |pid| parent(*pid)).any(|pid| pid == first)
+            };
+            all.iter().filter(is_below).find(|process| word(0, name)(process)).map(|process| process.pid)
+        };
+        let init = match backend() {
+            Backend::Native => first,
+            Backend::Crun | Backend::Runc => below(INIT)?,
+            // What runs inside is none of the host's processes: its kernel is all that the host sees of it.
+            Backend::Gvisor => {
+                let kernel = below("runsc-sandbox")?;
+                return Some(Processes { cli, keeper, supervisor, init: kernel, command: kernel });
+            }
+        };
         // A process that has not become its program yet still has init's arguments.
-        let started = |process: &HostProcess| !word(0, "/.agentbox/init")(process) && process.state != 'Z';
+        let started = |process: &HostProcess| !word(0, INIT)(process) && process.state != 'Z';
         let command = child(init, &started)?;
         Some(Processes { cli, keeper, supervisor, init, command })
     }

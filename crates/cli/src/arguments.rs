@@ -91,6 +91,7 @@ pub(crate) enum Subcommand {
     Gc(Gc),
     Config(Config),
     Doctor(Doctor),
+    Setup(Setup),
     /// Print the version
     Version,
     /// Print completions for a shell
@@ -189,7 +190,7 @@ pub(crate) struct SandboxOptions {
     /// Where the command starts
     #[arg(long, value_name = "PATH", default_value = "/workspace")]
     pub(crate) workdir: SandboxPath,
-    /// Who the command runs as: `agent`, a user id or UID:GID; never root
+    /// Who the command runs as: `agent`, a user id or UID:GID; root only with --backend gvisor
     #[arg(long, value_name = "USER", default_value = "agent")]
     pub(crate) user: User,
     /// Memory, private files included
@@ -246,10 +247,46 @@ pub(crate) struct Doctor {
     pub(crate) json: bool,
 }
 
+/// Install what this machine lacks for a backend, or for all of it.
+///
+/// Every command is shown first, and run with --yes; then a complete sandbox is started with each backend. Nothing is put
+/// into place that has known holes. Without --yes nothing is done at all.
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  agentbox setup gvisor           what would be done for --backend gvisor
+  agentbox setup all --yes        do it: gVisor, runc, id ranges, limits, AppArmor's profile")]
+pub(crate) struct Setup {
+    /// What to set up
+    #[arg(value_enum, default_value_t = SetupTarget::All)]
+    pub(crate) target: SetupTarget,
+    /// Run the commands
+    #[arg(long, short)]
+    pub(crate) yes: bool,
+}
+
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub(crate) enum SetupTarget {
+    /// gVisor and runc, and what sandboxes of an ordinary user need
+    All,
+    /// A current runsc
+    Gvisor,
+    /// A current runc
+    Runc,
+    /// A current crun
+    Crun,
+}
+
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(crate) enum Backend {
     /// Namespaces, seccomp, Landlock and cgroups, without a daemon
     Native,
+    /// A kernel of its own (gVisor's runsc) within such namespaces
+    Gvisor,
+    /// crun within such namespaces
+    Crun,
+    /// runc within such namespaces
+    Runc,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

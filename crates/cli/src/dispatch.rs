@@ -8,7 +8,7 @@ use crate::arguments::{Arguments, Subcommand};
 use crate::failure::Failure;
 use crate::{
     audit, configuration, cp, doctor, exec, generate, network, pause, ports, processes, proxy, review, run,
-    sandboxes, stay, terminals, top,
+    sandboxes, setup, stay, terminals, top,
 };
 
 /// Does what was asked. The keeper was started while the arguments were read, where one is needed.
@@ -47,6 +47,7 @@ pub(crate) fn dispatch(
         Subcommand::Rm(rm) => sandboxes::rm(&rm),
         Subcommand::Config(config) => configuration::config(&config),
         Subcommand::Doctor(doctor) => doctor::doctor(&doctor),
+        Subcommand::Setup(arguments) => setup::setup(&arguments),
         Subcommand::Version => generate::version(),
         Subcommand::Completions { shell } => generate::completions(shell),
         Subcommand::Man { directory } => generate::man_pages(&directory),

@@ -87,6 +87,7 @@ fn spec(mut spec: SandboxSpec, exec: &Exec) -> Result<SandboxSpec, Failure> {
         spec.workdir = workdir.clone();
     }
     if let Some(user) = exec.user {
+        engine::check_user(spec.backend, user)?;
         spec.user = user;
     }
     Ok(spec)

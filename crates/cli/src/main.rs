@@ -24,6 +24,7 @@ mod review;
 mod run;
 mod sandboxes;
 mod settings;
+mod setup;
 mod signals;
 mod stay;
 mod stdio;

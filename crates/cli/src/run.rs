@@ -11,7 +11,7 @@ use wire::{Ask, Exec, Request, VERSION};
 
 use crate::arguments::Run;
 use crate::conversation::{About, Ended, Screen, converse};
-use crate::failure::Failure;
+use crate::failure::{Failure, escape};
 use crate::keys::DetachKeys;
 use crate::network::Blocked;
 use crate::outcome::{SIGHUP, exit_code, expired, left, not_started, output_broken, signalled};
@@ -176,7 +176,12 @@ pub(crate) async fn follow(
                 let _ = walls.take().map(|walls| walls.send(()));
             }
             Ok(Some(KeeperEvent::Failed(problem))) => break Err(problem.into()),
-            Ok(Some(KeeperEvent::Ended { reason, leftover: None })) => break Ok(reason),
+            Ok(Some(KeeperEvent::Ended { leftover: None, words: Some(words), .. })) => {
+                break Err(Failure::new("the sandbox ended before the command did")
+                    .cause(escape(&words))
+                    .hint("what its runtime says at its end is shown above; --backend native needs none"));
+            }
+            Ok(Some(KeeperEvent::Ended { reason, leftover: None, .. })) => break Ok(reason),
             Ok(Some(KeeperEvent::Ended { leftover: Some(leftover), .. })) => {
                 break Err(Failure::new("something of the sandbox is left behind")
                     .cause(leftover)

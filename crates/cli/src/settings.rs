@@ -53,11 +53,17 @@ pub(crate) fn resolve(run: Run, engine: &Engine) -> Result<Settings, Failure> {
 pub(crate) fn spec(options: SandboxOptions, engine: &Engine) -> Result<SandboxSpec, Failure> {
     let environment = environment(&options.env, &options.env_file)?;
     ports::check(&options.publish)?;
-    let arguments::Backend::Native = options.backend;
+    let backend = match options.backend {
+        arguments::Backend::Native => Backend::Native,
+        arguments::Backend::Gvisor => Backend::Gvisor,
+        arguments::Backend::Crun => Backend::Crun,
+        arguments::Backend::Runc => Backend::Runc,
+    };
+    engine::check_user(backend, options.user)?;
     Ok(SandboxSpec {
         id: engine.new_id()?,
         name: options.name,
-        backend: Backend::Native,
+        backend,
         isolation: match options.isolation {
             arguments::Isolation::Strict => Isolation::Strict,
             arguments::Isolation::BestEffort => Isolation::BestEffort,

@@ -68,6 +68,11 @@ fn environment(spec: &SandboxSpec, on_terminal: bool) -> BTreeMap<String, String
         let found = jail::tool_environment(&home);
         variables.extend(found.into_iter().map(|(name, value)| (name.to_owned(), value)));
     }
+    if spec.backend.has_own_kernel() {
+        // git reads an index with many threads, which such a kernel is slower at than at one after the other.
+        let setting = [("COUNT", "1"), ("KEY_0", "core.preloadIndex"), ("VALUE_0", "false")];
+        variables.extend(setting.map(|(name, value)| (format!("GIT_CONFIG_{name}"), value.to_owned())));
+    }
     inherit_weakened(&mut variables);
     let given = spec.environment.iter();
     variables.extend(given.map(|variable| (variable.name().to_owned(), variable.value().to_owned())));

@@ -76,6 +76,16 @@ impl Directories {
         self.state.join("expired")
     }
 
+    /// What is known of the programs of other backends.
+    pub(crate) fn backends(&self) -> PathBuf {
+        self.state.join("backends.json")
+    }
+
+    /// What is built to be installed.
+    pub(crate) fn setup(&self) -> PathBuf {
+        self.state.join("setup")
+    }
+
     /// Makes the state directory, if it is not there.
     pub(crate) fn make_state(&self) -> Result<(), EngineError> {
         if !self.state.exists() {

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use handover::{HandoverError, PortAnswer, Problem};
-use policy::HostPort;
+use policy::{Backend, HostPort};
 use workspace::ReviewError;
 
 /// A failure of the engine's own.
@@ -37,6 +37,52 @@ pub enum EngineError {
         /// Whom it fits.
         ids: Vec<String>,
     },
+    /// A backend whose program is not installed.
+    #[error("the backend {backend} needs {program}, which is not installed")]
+    NoProgram {
+        /// Which backend.
+        backend: Backend,
+        /// The program.
+        program: &'static str,
+    },
+    /// A backend's program that cannot be used.
+    #[error("cannot use '{}'", path.display())]
+    Program {
+        /// Which.
+        path: PathBuf,
+        /// What is the matter.
+        source: io::Error,
+    },
+    /// runsc starts a sandbox with none of its platforms.
+    #[error("'{}' starts no sandbox here", path.display())]
+    NoPlatform {
+        /// Which.
+        path: PathBuf,
+        /// What it said.
+        source: io::Error,
+    },
+    /// A backend that was set up, and starts no sandbox.
+    #[error("no sandbox starts with {backend}: {}", problem.error)]
+    Trial {
+        /// Which.
+        backend: Backend,
+        /// What its keeper told.
+        problem: Problem,
+    },
+    /// A step of setting the machine up.
+    #[error("cannot do '{command}'")]
+    Setup {
+        /// Which.
+        command: String,
+        /// What came of it.
+        source: io::Error,
+    },
+    /// Root, where what runs inside asks the host's kernel.
+    #[error("root is not to be had inside a {0} sandbox")]
+    NoRoot(Backend),
+    /// Processes that the host does not see.
+    #[error("the processes of sandbox {0} are those of its own kernel, and not the host's")]
+    OwnProcesses(String),
     /// Two sandboxes cannot have one name.
     #[error("the name '{name}' is taken by sandbox {id}")]
     NameTaken {
@@ -205,6 +251,19 @@ impl EngineError {
             Self::State { .. } => {
                 "check that it can be written, or set AGENTBOX_HOME to a directory of yours"
             }
+            Self::NoProgram { backend, .. } => {
+                return Some(format!("`agentbox setup {backend}` installs it, or leave --backend out"));
+            }
+            Self::Program { .. } => "check that it can be executed, or install it anew with `agentbox setup`",
+            Self::NoPlatform { .. } => {
+                "`agentbox doctor` tells more; in a virtual machine without nested virtualization only systrap can work"
+            }
+            Self::Trial { problem, .. } => return problem.hint.clone(),
+            Self::Setup { .. } => {
+                "mend what it complains of and run `agentbox setup` again: what is done is not done twice"
+            }
+            Self::OwnProcesses(id) => return Some(format!("ask inside: `agentbox exec {id} -- ps aux`")),
+            Self::NoRoot(_) => "only --backend gvisor, whose kernel is its own, has a root inside",
             Self::Unknown(_) => "`agentbox ls -a` lists all of them",
             Self::Ambiguous { .. } => "write more of the id",
             Self::NameTaken { .. } => "choose another name, or remove that sandbox with `agentbox rm`",

@@ -213,7 +213,7 @@ pub(crate) fn ids(all: &Path) -> Vec<SandboxId> {
     ids
 }
 
-fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> io::Result<T> {
+pub(crate) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> io::Result<T> {
     use std::io::Read as _;
     let mut bytes = Vec::with_capacity(USUAL);
     File::open(path)?.take(LARGEST).read_to_end(&mut bytes)?;

@@ -5,6 +5,7 @@
 
 mod aftermath;
 mod ask;
+mod backends;
 mod changes;
 mod command;
 mod configuration;
@@ -27,14 +28,17 @@ mod review;
 mod runtime;
 mod sandboxes;
 mod scope;
+mod setup;
 mod signing;
 mod spawn;
 mod start;
+mod trial;
 mod usage;
 
 pub use aftermath::Aftermath;
 pub use archive::{Remark, Why};
 pub use ask::Asked;
+pub use backends::check_user;
 pub use changes::{Applied, Destination};
 pub use command::{Command, find_outside};
 pub use configuration::{Configuration, Setting};
@@ -50,6 +54,7 @@ pub use reconcile::Cleaning;
 pub use records::{RECORD_DAYS, RecordHead};
 pub use review::{RECORD_BASE, Settled, record_base};
 pub use sandboxes::{Entry, Phase, Sandbox};
+pub use setup::{SetupHow, SetupStep, SetupTarget};
 pub use spawn::{Commissioned, Events, WaitingKeeper, own_command};
 pub use start::{Engine, Starting};
 pub use usage::Usage;

@@ -11,7 +11,7 @@ use crate::ports;
 use crate::removal;
 use crate::sandboxes::Entry;
 use crate::spawn::WaitingKeeper;
-use crate::start::{Engine, Starting};
+use crate::start::{Engine, Starting, Wanted};
 
 impl Engine {
     /// Makes a sandbox whose workspace and outputs outlive its processes, and starts it. It stays once it is claimed.
@@ -23,6 +23,7 @@ impl Engine {
     ) -> Result<(Starting, Unclaimed), EngineError> {
         // First of all: a port that is taken, or a directory that is no workspace, is known before anything is made.
         let listeners = ports::listen_for(&spec.ports)?;
+        let program = self.program(spec.backend)?;
         let owner = self.look_at_workspace(&mut spec)?;
         let is_reviewed = matches!(spec.workspace, Workspace::Review(_));
         self.directories.make_state()?;
@@ -31,7 +32,7 @@ impl Engine {
         let started = self.prepare(&kept, &spec, owner.as_ref()).and_then(|outliving| {
             failpoint::pass(Point::EngineWorkspacePrepared);
             let runtime = self.take(&id)?;
-            self.order(keeper, runtime, listeners, (spec, stay), Some(outliving))
+            self.order(keeper, runtime, listeners, Wanted { spec, stay, program }, Some(outliving))
         });
         match started {
             Ok(starting) => {
@@ -85,6 +86,13 @@ impl Engine {
                 return Err(if is_gone { gone } else { unusable.err().unwrap_or(gone) });
             }
         };
+        let program = match self.program(spec.backend) {
+            Ok(program) => program,
+            Err(error) => {
+                runtime.discard();
+                return Err(error);
+            }
+        };
         kept.forget_processes()?;
         ports::wait_for(&spec.ports);
         let listeners = match ports::listen_for(&spec.ports) {
@@ -101,7 +109,8 @@ impl Engine {
                 return Err(error);
             }
         };
-        self.order(keeper, runtime, listeners, (spec, Stay::UntilEnded), Some(outliving))
+        let wanted = Wanted { spec, stay: Stay::UntilEnded, program };
+        self.order(keeper, runtime, listeners, wanted, Some(outliving))
     }
 
     /// Takes a name from a sandbox of which nobody was told.

@@ -125,16 +125,20 @@ impl Engine {
                     return Err(EngineError::Unlimited { id: id.to_string(), what: controller.name() });
                 }
             }
-            if limits.disk != old.disk {
-                return Err(EngineError::Unlimited { id: id.to_string(), what: "disk" });
+            let backend = filed.spec.backend;
+            // What its own kernel counts was told to it at its start.
+            if limits.disk != old.disk || (limits.pids != old.pids && backend.has_own_kernel()) {
+                let what = if limits.disk == old.disk { Controller::Pids.name() } else { "disk" };
+                return Err(EngineError::Unlimited { id: id.to_string(), what });
             }
+            let (outer, outer_old) = (jail::host_limits(backend, &limits), jail::host_limits(backend, &old));
             self.tell(id, Ask::Limit(described(&limits))).await?;
             let set = cgroup.as_ref().map_or(Ok(()), |cgroup| {
-                changed.iter().try_for_each(|controller| self.set(id, cgroup, *controller, &limits))
+                changed.iter().try_for_each(|controller| self.set(id, cgroup, *controller, &outer))
             });
             if let (Err(error), Some(cgroup)) = (set, cgroup) {
                 // All or none: what was set already is as it was before, and on record.
-                drop(Controller::ALL.map(|controller| cgroup.set(controller, &old)));
+                drop(Controller::ALL.map(|controller| cgroup.set(controller, &outer_old)));
                 let _ = self.tell(id, Ask::Limit(described(&old))).await;
                 return Err(error);
             }
@@ -154,7 +158,10 @@ impl Engine {
     pub fn with_limits(&self, sandbox: &Sandbox, mut report: Report) -> Report {
         if let Some(cgroup) = self.cgroup(&sandbox.spec.id) {
             let mut limits = Report::default();
-            cgroup.report(&sandbox.spec.limits, &mut limits);
+            let (backend, inner) = (sandbox.spec.backend, &sandbox.spec.limits);
+            let outer = jail::host_limits(backend, inner);
+            cgroup.report(&outer, &mut limits);
+            jail::report_pids(&mut limits, backend, inner, &outer);
             report.replace(limits);
         }
         report

@@ -98,6 +98,22 @@ impl Snapshot {
         found
     }
 
+    /// Init, where the first process of a sandbox is a runtime that started it: the first of a namespace within that
+    /// process's own.
+    #[must_use]
+    pub(crate) fn init_below(&self, first: i32) -> Option<i32> {
+        let levels = |pid: i32| -> Option<Vec<i32>> {
+            let text = read(&Path::new("/proc").join(pid.to_string()).join("status"))?;
+            let text = String::from_utf8_lossy(&text);
+            let line = text.lines().find_map(|line| line.strip_prefix("NSpid:"))?;
+            Some(line.split_whitespace().filter_map(|number| number.parse().ok()).collect())
+        };
+        let depth = levels(first)?.len() + 1;
+        let is_init =
+            |pid: &i32| levels(*pid).is_some_and(|levels| levels.len() == depth && levels.last() == Some(&1));
+        self.descendants(first).into_iter().find(is_init)
+    }
+
     /// What the processes below `init` use together.
     #[must_use]
     pub fn sum(&self, init: i32) -> Sum {

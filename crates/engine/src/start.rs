@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use failpoint::Point;
 use handover::{KeeperOrder, Stay, TreeOrder};
-use policy::{SandboxId, SandboxSpec};
+use policy::{OciRuntime, SandboxId, SandboxSpec};
 
 use crate::directories::Directories;
 use crate::error::EngineError;
@@ -41,6 +41,15 @@ pub(crate) struct Outliving {
     pub(crate) directory: PathBuf,
     /// The owner's tree that is its workspace, where it is one.
     pub(crate) tree: Option<TreeOrder>,
+}
+
+/// What is asked of a keeper.
+#[derive(Debug)]
+pub(crate) struct Wanted {
+    pub(crate) spec: SandboxSpec,
+    pub(crate) stay: Stay,
+    /// What its last walls are left to, where its backend has such a program.
+    pub(crate) program: Option<OciRuntime>,
 }
 
 impl Engine {
@@ -87,11 +96,23 @@ impl Engine {
         spec: SandboxSpec,
         stay: Stay,
     ) -> Result<Starting, EngineError> {
+        let program = self.program(spec.backend)?;
+        self.start_with(keeper, spec, stay, program)
+    }
+
+    /// The same with a program for its last walls that was looked at before.
+    pub(crate) fn start_with(
+        &self,
+        keeper: WaitingKeeper,
+        spec: SandboxSpec,
+        stay: Stay,
+        program: Option<OciRuntime>,
+    ) -> Result<Starting, EngineError> {
         // First of all: a port that is taken is known before anything is made.
         let listeners = ports::listen_for(&spec.ports)?;
         self.directories.make_state()?;
         let runtime = self.take(&spec.id)?;
-        self.order(keeper, runtime, listeners, (spec, stay), None)
+        self.order(keeper, runtime, listeners, Wanted { spec, stay, program }, None)
     }
 
     /// The lock of a sandbox, with which it is started or removed.
@@ -104,7 +125,7 @@ impl Engine {
         keeper: WaitingKeeper,
         Runtime { directory: runtime, lock }: Runtime,
         listeners: Vec<TcpListener>,
-        (spec, stay): (SandboxSpec, Stay),
+        Wanted { spec, stay, program }: Wanted,
         outliving: Option<Outliving>,
     ) -> Result<Starting, EngineError> {
         let (kept, tree) = outliving.map_or((None, None), |it| (Some(it.directory), it.tree));
@@ -121,6 +142,7 @@ impl Engine {
             kept,
             audit: self.directories.audit(),
             tree,
+            program,
         };
         let charge = Charge { order, lock, supervisor, listeners };
         // What is left of a failure has no lock any more and goes with the next command.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use policy::SandboxId;
+use policy::{Backend, SandboxId};
 
 use crate::error::EngineError;
 use crate::processes::{Process, Snapshot};
@@ -51,6 +51,13 @@ impl Engine {
     /// their numbers.
     pub fn processes(&self, id: &SandboxId, execs: &[(i32, u64)]) -> Result<Vec<Process>, EngineError> {
         let init = self.init(id)?;
-        Ok(Snapshot::take().processes(init, execs))
+        let snapshot = Snapshot::take();
+        let backend = self.spec(id)?.backend;
+        let init = match backend {
+            Backend::Native => Some(init),
+            Backend::Crun | Backend::Runc => snapshot.init_below(init),
+            Backend::Gvisor => return Err(EngineError::OwnProcesses(id.to_string())),
+        };
+        Ok(init.map(|init| snapshot.processes(init, execs)).unwrap_or_default())
     }
 }

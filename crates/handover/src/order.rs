@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 
 use policy::network::NetworkPolicy;
-use policy::{Cover, Life, Report, SandboxSpec};
+use policy::{Cover, Life, OciRuntime, Report, SandboxSpec};
 use serde::{Deserialize, Serialize};
 
 use crate::Reason;
@@ -36,6 +36,8 @@ pub struct KeeperOrder {
     pub audit: PathBuf,
     /// What its workspace is, where that is a tree of the owner's.
     pub tree: Option<TreeOrder>,
+    /// The program that the last walls are left to, where the backend has one.
+    pub program: Option<OciRuntime>,
 }
 
 /// A tree of the owner's to work on.
@@ -117,6 +119,8 @@ pub struct Bequest {
     pub keeper: OwnedFd,
     /// The control channel.
     pub channel: OwnedFd,
+    /// What leads to init on it.
+    pub way: Inward,
     /// What may leave the sandbox.
     pub network: NetworkPolicy,
     /// Where the sockets of its network come from, if it has one.
@@ -129,6 +133,38 @@ pub struct Bequest {
     pub ports: Vec<OfferedPort>,
     /// The socket on which it takes further ones.
     pub publishing: OwnedFd,
+}
+
+/// What leads from the supervisor to init.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Inward {
+    /// The walls are our own: the keeper knows when they stand, and descriptors pass.
+    Straight,
+    /// A runtime is in between: only what init says shows that it runs.
+    ThroughRuntime,
+    /// The runtime itself passes bytes on, and descriptors not.
+    Copied,
+    /// So does a kernel.
+    ThroughKernel,
+}
+
+impl Inward {
+    /// Whether descriptors pass.
+    #[must_use]
+    pub const fn carries_descriptors(self) -> bool {
+        matches!(self, Self::Straight | Self::ThroughRuntime)
+    }
+
+    /// What it is with this backend.
+    #[must_use]
+    pub const fn of(backend: policy::Backend) -> Self {
+        match backend {
+            policy::Backend::Native => Self::Straight,
+            policy::Backend::Crun => Self::ThroughRuntime,
+            policy::Backend::Runc => Self::Copied,
+            policy::Backend::Gvisor => Self::ThroughKernel,
+        }
+    }
 }
 
 /// From the keeper to the engine.
@@ -154,6 +190,8 @@ pub enum KeeperEvent {
         reason: Reason,
         /// What could not be removed, if anything.
         leftover: Option<String>,
+        /// What its runtime said, where that ended unasked.
+        words: Option<String>,
     },
 }
 
@@ -221,6 +259,7 @@ mod tests {
             kept: None,
             audit: path,
             tree: None,
+            program: None,
         }
     }
 

@@ -20,6 +20,8 @@ pub enum Plea {
     Limits,
     /// The next part of the record, as the last is full.
     Part,
+    /// Init has been heard of, for the first time. No question.
+    Up,
 }
 
 impl Plea {
@@ -34,6 +36,7 @@ impl Plea {
             Self::Idle => vec![b'I'],
             Self::Limits => vec![b'M'],
             Self::Part => vec![b'P'],
+            Self::Up => vec![b'U'],
         }
     }
 
@@ -48,6 +51,7 @@ impl Plea {
             b'I' => Some(Self::Idle),
             b'M' => Some(Self::Limits),
             b'P' => Some(Self::Part),
+            b'U' => Some(Self::Up),
             b'X' => {
                 socket.read_exact(&mut byte)?;
                 Some(Self::Exited(byte[0]))
@@ -64,7 +68,7 @@ mod tests {
     #[test]
     fn pleas_survive_their_bytes_and_nothing_else_is_one() {
         let ends = [Plea::End, Plea::Lost, Plea::Exited(0), Plea::Exited(255), Plea::Expired, Plea::Idle];
-        for plea in ends.into_iter().chain([Plea::Limits, Plea::Part]) {
+        for plea in ends.into_iter().chain([Plea::Limits, Plea::Part, Plea::Up]) {
             assert_eq!(Plea::read(plea.bytes().as_slice()).unwrap(), Some(plea));
         }
         assert_eq!(Plea::read(&b"Q"[..]).unwrap(), None);

@@ -14,7 +14,20 @@ pub(crate) struct Arguments {
     pub(crate) read: Vec<PathBuf>,
     /// What processes may change, and everything beneath it.
     pub(crate) write: Vec<PathBuf>,
+    /// The file of the filter on system calls, where no one has put it on yet.
+    pub(crate) filter: Option<PathBuf>,
+    /// Whether there is but one id, which shows as root's.
+    pub(crate) ids: Ids,
     pub(crate) weaken: Weaken,
+}
+
+/// Which ids there are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Ids {
+    /// The agent's among them.
+    Given,
+    /// One, which a runtime had to be root by; it is to be the agent's.
+    Single,
 }
 
 /// Whether processes are started inside a Landlock domain.
@@ -43,6 +56,8 @@ impl Arguments {
             landlock: Landlock::Required,
             read: Vec::new(),
             write: Vec::new(),
+            filter: None,
+            ids: Ids::Given,
             weaken: Weaken::default(),
         };
         while let Some(word) = words.next() {
@@ -61,6 +76,10 @@ impl Arguments {
                 Some("--write") => {
                     arguments.write.push(words.next().ok_or(ArgumentsError::NoValue("--write"))?.into());
                 }
+                Some("--filter") => {
+                    arguments.filter = Some(words.next().ok_or(ArgumentsError::NoValue("--filter"))?.into());
+                }
+                Some("--single") => arguments.ids = Ids::Single,
                 #[cfg(feature = "weaken")]
                 Some("--weaken") => {
                     arguments.weaken.take_away(&words.next().ok_or(ArgumentsError::NoValue("--weaken"))?);
@@ -95,6 +114,15 @@ mod tests {
         let found = parse(&["--write", "/tmp", "--read", "/usr", "--write", "/home"]).unwrap();
         assert_eq!(found.write, [PathBuf::from("/tmp"), PathBuf::from("/home")]);
         assert_eq!(found.read, [PathBuf::from("/usr")]);
+    }
+
+    #[test]
+    fn what_a_runtime_leaves_to_init_is_named() {
+        let found = parse(&["--single", "--filter", "/f"]).unwrap();
+        assert_eq!((found.ids, found.filter), (Ids::Single, Some("/f".into())));
+        assert_eq!(parse(&["--filter"]), Err(ArgumentsError::NoValue("--filter")));
+        let found = parse(&[]).unwrap();
+        assert_eq!((found.ids, found.filter), (Ids::Given, None));
     }
 
     #[test]

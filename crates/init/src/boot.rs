@@ -15,6 +15,7 @@ use crate::channel::Descriptors;
 use crate::domain::{Domain, DomainError};
 use crate::exec::{self, House};
 use crate::reaper::Children;
+use crate::remainder;
 use crate::spawner::{Spawner, StartError};
 use crate::sys;
 
@@ -59,6 +60,8 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Result<(), BootE
     rustix::process::umask(Mode::from_raw_mode(0o022));
     let arguments = Arguments::parse(arguments)?;
     let descriptors = Descriptors::take().map_err(at("taking the channel"))?;
+    // Before there is a second thread, which would not have it.
+    remainder::build(arguments.ids, arguments.filter.as_deref()).map_err(|(step, error)| at(step)(error))?;
     // Blocked before the spawner's thread exists, which inherits it: the signal is only ever read.
     let signals = sys::child_signals().map_err(at("watching for SIGCHLD"))?;
     let children = Arc::new(Children::default());

@@ -2,7 +2,7 @@
 //! taken off those numbers before anything is started, so that no process can inherit it.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::{IntoRawFd as _, OwnedFd};
 
 use rustix::fs::{FileType, Mode, OFlags, fstat, open};
 use rustix::io::fcntl_dupfd_cloexec;
@@ -24,6 +24,9 @@ impl Descriptors {
     pub(crate) fn take() -> io::Result<Self> {
         let read = fcntl_dupfd_cloexec(stdin(), FIRST_FREE)?;
         let descriptors = if FileType::from_raw_mode(fstat(&read)?.st_mode) == FileType::Socket {
+            // Descriptor 1 is the same socket. gVisor's kernel takes the two for two, and the end of the one would be the
+            // end of the socket; so it stays open, away from that number, as long as init does.
+            let _ = fcntl_dupfd_cloexec(stdout(), FIRST_FREE)?.into_raw_fd();
             Self::Socket(read)
         } else {
             Self::Pipes { read, write: fcntl_dupfd_cloexec(stdout(), FIRST_FREE)? }

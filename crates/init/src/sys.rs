@@ -79,6 +79,48 @@ pub(crate) fn read_into(source: impl AsFd, buffer: &mut ReadBuf<'_>) -> io::Resu
     Ok(())
 }
 
+/// Makes a user namespace for this process, which has one thread.
+pub(crate) fn make_user_namespace() -> io::Result<()> {
+    // SAFETY: it takes a number, and changes nothing that memory safety relies on.
+    check(unsafe { libc::unshare(libc::CLONE_NEWUSER) }).map(drop)
+}
+
+/// Gives up every capability of this thread, for good.
+pub(crate) fn drop_all_capabilities() -> io::Result<()> {
+    const VERSION: u32 = 0x2008_0522;
+    const LAST: libc::c_ulong = 63;
+    for capability in 0..=LAST {
+        // SAFETY: it takes numbers only.
+        match check(unsafe { libc::prctl(libc::PR_CAPBSET_DROP, capability, 0, 0, 0) }) {
+            Ok(_) => {}
+            // The kernel knows no such capability, nor any higher one.
+            Err(error) if error.raw_os_error() == Some(libc::EINVAL) => break,
+            Err(error) => return Err(error),
+        }
+    }
+    let (header, none) = ([VERSION, 0], [0_u32; 6]);
+    // SAFETY: the kernel reads a header and three sets of two words each, and writes nothing.
+    let set = unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), none.as_ptr()) };
+    check(libc::c_int::try_from(set).unwrap_or(-1)).map(drop)
+}
+
+/// Puts a filter on this thread and all that it will make, for good. `bytes` are instructions of eight bytes each.
+pub(crate) fn install_filter(bytes: &[u8]) -> io::Result<()> {
+    let one = |step: &[u8]| libc::sock_filter {
+        code: u16::from_ne_bytes([step[0], step[1]]),
+        jt: step[2],
+        jf: step[3],
+        k: u32::from_ne_bytes([step[4], step[5], step[6], step[7]]),
+    };
+    let mut instructions: Vec<libc::sock_filter> = bytes.chunks_exact(8).map(one).collect();
+    let length = u16::try_from(instructions.len()).map_err(|_| io::Error::from_raw_os_error(libc::E2BIG))?;
+    let program = libc::sock_fprog { len: length, filter: instructions.as_mut_ptr() };
+    // SAFETY: the kernel copies `len` instructions from `filter` and writes nothing; both outlive the call.
+    let set =
+        unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program) };
+    check(libc::c_int::try_from(set).unwrap_or(-1)).map(drop)
+}
+
 /// Registers a descriptor with the runtime.
 pub(crate) fn register(descriptor: OwnedFd, interest: Interest) -> io::Result<AsyncFd<OwnedFd>> {
     // SAFETY: an owned descriptor stays open, and the same file, until what owns it is dropped, which is the

@@ -42,6 +42,17 @@ pub(crate) struct Brief<'bytes> {
     pub(crate) limits: [Option<(u32, u64)>; MOST_LIMITS],
     /// How many of the descriptors, the first, are files to move oneself into a cgroup by.
     doors: usize,
+    /// Who puts up the last walls, within those that are built here.
+    pub(crate) last: Last<'bytes>,
+}
+
+/// Who puts up the last walls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Last<'bytes> {
+    /// The builder, which becomes init.
+    Builder,
+    /// The runtime at this path, which the builder becomes. Its complaints go to the descriptor that follows the doors.
+    Runtime(&'bytes CStr),
 }
 
 /// A blueprint that has arrived.
@@ -62,6 +73,8 @@ const SETTING: u8 = 9;
 const COVER: u8 = 10;
 const OVERLAY: u8 = 11;
 const UNMOUNT: u8 = 12;
+const ENTER: u8 = 13;
+const SEAL: u8 = 14;
 
 /// In the place of a resource where there is no limit.
 const NO_LIMIT: u32 = u32::MAX;
@@ -91,6 +104,10 @@ impl<'bytes> Blueprint<'bytes> {
             *limit = (resource != NO_LIMIT).then_some((resource, value));
         }
         let doors = usize::try_from(self.number()?).ok()?;
+        let last = match self.text()? {
+            path if path.is_empty() => Last::Builder,
+            path => Last::Runtime(path),
+        };
         let nesting = if nested { Nesting::Open } else { Nesting::Closed };
         Some(Brief {
             staging,
@@ -102,12 +119,18 @@ impl<'bytes> Blueprint<'bytes> {
             wiring,
             limits,
             doors,
+            last,
         })
     }
 
     /// The files to move oneself into a cgroup by.
     pub(crate) fn doors(&self, brief: &Brief<'_>) -> Option<&'bytes [RawFd]> {
         self.trees.get(..brief.doors)
+    }
+
+    /// Where a runtime's complaints go.
+    pub(crate) fn complaints(&self, brief: &Brief<'_>) -> Option<RawFd> {
+        self.trees.get(brief.doors).copied().filter(|_| brief.last != Last::Builder)
     }
 
     /// How many arguments of init's follow; each is read by [`Self::argument`].
@@ -152,6 +175,8 @@ impl<'bytes> Blueprint<'bytes> {
             },
             UNMOUNT => Step::Unmount { path },
             SETTING => Step::Setting { path, value: bytes },
+            ENTER => Step::Enter { path },
+            SEAL => Step::Seal { path },
             _ => return None,
         })
     }
@@ -235,6 +260,8 @@ mod tests {
                 .prop_map(|(path, options, uid, gid)| Step::Overlay { path, options, uid, gid }),
             text().prop_map(|path| Step::Unmount { path }),
             (text(), bytes()).prop_map(|(path, value)| Step::Setting { path, value }),
+            text().prop_map(|path| Step::Enter { path }),
+            text().prop_map(|path| Step::Seal { path }),
         ]
     }
 
@@ -243,7 +270,7 @@ mod tests {
         fn a_brief_is_read_as_it_was_written(
             texts in (text(), text()),
             host_name in proptest::collection::vec(any::<u8>(), 0..64),
-            flags in any::<[bool; 3]>(),
+            flags in any::<[bool; 4]>(),
             wired in any::<bool>(),
             limits in proptest::collection::vec((0..NO_LIMIT, any::<u64>()), 0..=MOST_LIMITS),
             doors in 0usize..4,
@@ -259,6 +286,7 @@ mod tests {
                 wiring: wired.then_some(Wiring { routes: b"1", routes_v6: b"", rules: &host_name, ports: b"23" }),
                 limits: std::array::from_fn(|_| limits.next()),
                 doors,
+                last: if flags[3] { Last::Runtime(c"/x") } else { Last::Builder },
             };
             let mut draft = Draft::default();
             draft.brief(&brief);
@@ -266,6 +294,8 @@ mod tests {
             let read = blueprint.brief();
             prop_assert_eq!(read.as_ref(), Some(&brief));
             prop_assert_eq!(blueprint.doors(&brief), Some(&[7, 8, 9][..doors]));
+            let complaints = [7, 8, 9].get(doors).copied().filter(|_| flags[3]);
+            prop_assert_eq!(blueprint.complaints(&brief), complaints);
             prop_assert!(blueprint.is_done());
         }
 

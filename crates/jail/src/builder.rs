@@ -7,7 +7,7 @@ use std::os::fd::RawFd;
 
 use policy::{Nesting, Wall};
 
-use crate::blueprint::{Brief, MOST_TREES};
+use crate::blueprint::{Brief, Last, MOST_TREES};
 use crate::filters;
 use crate::network::Led;
 use crate::root::INIT;
@@ -74,6 +74,7 @@ phases! {
     Descriptors "drop the descriptors",
     Filter "install the system call filter",
     Execute "start init",
+    Runtime "start the runtime",
 }
 
 impl Failure {
@@ -172,16 +173,29 @@ fn build(weaken: &Weaken, ends: Ends, room: &mut [u8]) -> Result<std::convert::I
     for (resource, value) in brief.limits.iter().flatten() {
         sys::lower_limit(*resource, *value).map_err(at(Phase::Limits))?;
     }
-    drop_privileges(&brief, weaken).map_err(at(Phase::Privileges))?;
+    // A runtime needs every capability of this namespace to build the last walls, and none outside of it.
+    if brief.last == Last::Builder {
+        drop_capabilities(&brief, weaken).map_err(at(Phase::Privileges))?;
+    }
+    if keeps(Wall::NoNewPrivileges) {
+        sys::prctl(libc::PR_SET_NO_NEW_PRIVS, 1).map_err(at(Phase::Privileges))?;
+    }
     sys::unblock_signals().map_err(at(Phase::Privileges))?;
-    let status = arrange_descriptors(weaken, ends).map_err(at(Phase::Descriptors))?;
+    let log = blueprint.complaints(&brief).unwrap_or(ends.log);
+    let status = arrange_descriptors(weaken, Ends { log, ..ends }).map_err(at(Phase::Descriptors))?;
 
     // The status has another number from here on. What was built otherwise than planned is said there when all of it
     // stands, as whoever hears a word takes it for the last.
     if let Some(note) = Failure::noting(led) {
         sys::write(status, &note.to_bytes()).map_err(at(Phase::Descriptors))?;
     }
-    let failure = become_init(weaken, brief.nesting, &arguments);
+    let failure = match brief.last {
+        Last::Builder => become_init(weaken, brief.nesting, &arguments),
+        Last::Runtime(path) => {
+            let errno = sys::execute(path, &arguments);
+            Failure { phase: Phase::Runtime, step: 0, errno: errno.0 }
+        }
+    };
     let _ = sys::write(status, &failure.to_bytes());
     sys::exit(1)
 }
@@ -234,7 +248,7 @@ const CAP_SETUID: u32 = 7;
 const CAP_SETPCAP: u32 = 8;
 const LAST_CAPABILITY: u32 = 63;
 
-fn drop_privileges(brief: &Brief<'_>, weaken: &Weaken) -> Outcome {
+fn drop_capabilities(brief: &Brief<'_>, weaken: &Weaken) -> Outcome {
     let kept = if brief.has_root { INIT_CAPABILITIES } else { 0 };
     if weaken.keeps(Wall::Capabilities) {
         for capability in (0..=LAST_CAPABILITY).filter(|capability| kept & (1 << capability) == 0) {
@@ -248,9 +262,6 @@ fn drop_privileges(brief: &Brief<'_>, weaken: &Weaken) -> Outcome {
         sys::set_capabilities(kept)?;
     } else {
         sys::keep_capabilities();
-    }
-    if weaken.keeps(Wall::NoNewPrivileges) {
-        sys::prctl(libc::PR_SET_NO_NEW_PRIVS, 1)?;
     }
     Ok(())
 }

@@ -3,7 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
-use policy::{MountError, Wall};
+use policy::{Backend, MountError, Wall};
 
 use crate::builder::Phase;
 use crate::network::{LOAD, MOST_PORTS};
@@ -119,6 +119,12 @@ pub enum JailError {
         /// How to get it.
         hint: String,
     },
+    /// A backend whose program nobody has found.
+    #[error("the backend {0} has no runtime here")]
+    NoRuntime(Backend),
+    /// What a runtime is told could not be written.
+    #[error("cannot write the runtime's bundle")]
+    Bundle(#[source] serde_json::Error),
     /// A file of ours or of the kernel's that the plan needs.
     #[error("cannot use '{}'", path.display())]
     File {
@@ -172,7 +178,8 @@ impl JailError {
             }
             Self::Source { .. } => "check the path given to --mount",
             Self::Mount(_) => "mount the directory that is needed, not one that holds the host's own",
-            Self::Nul(_) | Self::Vanished | Self::File { .. } => return None,
+            Self::NoRuntime(backend) => return Some(format!("`agentbox setup {backend}` installs one")),
+            Self::Nul(_) | Self::Vanished | Self::Bundle(_) | Self::File { .. } => return None,
         };
         Some(hint.to_owned())
     }

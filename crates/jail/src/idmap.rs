@@ -7,7 +7,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::path::Path;
 
 use crate::error::JailError;
-use crate::ids::IdMap;
+use crate::ids::{IdMap, Makers};
 use crate::step::{Bound, host_path};
 use crate::sys::{self, Cloned};
 
@@ -34,7 +34,11 @@ pub(crate) fn tree_for_agent(
     bound: Bound,
 ) -> Result<OwnedFd, JailError> {
     let tree = clone_tree(path)?;
-    let namespace = namespace_with_map(owner, ids.host_agent())?;
+    let root = match ids {
+        IdMap::Range { first, makers: Makers::Kernel, .. } => Some(*first),
+        IdMap::Range { .. } | IdMap::Subordinate { .. } | IdMap::Single => None,
+    };
+    let namespace = namespace_with_map(owner, ids.host_agent(), root)?;
     let mut attributes = bound.attributes();
     attributes.set |= libc::MOUNT_ATTR_IDMAP;
     attributes.user_namespace = namespace.as_raw_fd() as u64;
@@ -43,8 +47,8 @@ pub(crate) fn tree_for_agent(
     Ok(tree)
 }
 
-/// A user namespace that exists only for its map. A process is needed to make one; it ends at once.
-fn namespace_with_map(from: (u32, u32), to: (u32, u32)) -> Result<File, JailError> {
+/// A user namespace that exists only for its map, in which `also` stays what it is. A process is needed to make one; it ends at once.
+fn namespace_with_map(from: (u32, u32), to: (u32, u32), also: Option<u32>) -> Result<File, JailError> {
     let failed = |source: io::Error| JailError::IdMap { what: "an id-mapped mount".to_owned(), source };
     let (reader, writer) = rustix::pipe::pipe().map_err(|errno| failed(errno.into()))?;
     match sys::clone_into(libc::CLONE_NEWUSER as u64, None).map_err(|errno| failed(errno.into()))? {
@@ -56,8 +60,9 @@ fn namespace_with_map(from: (u32, u32), to: (u32, u32)) -> Result<File, JailErro
         }
         Cloned::Parent { pid, pidfd } => {
             let write = |name: &str, line: String| std::fs::write(format!("/proc/{pid}/{name}"), line);
-            let namespace = write("uid_map", format!("{} {} 1", from.0, to.0))
-                .and_then(|()| write("gid_map", format!("{} {} 1", from.1, to.1)))
+            let also = also.map(|id| format!("\n{id} {id} 1")).unwrap_or_default();
+            let namespace = write("uid_map", format!("{} {} 1{also}", from.0, to.0))
+                .and_then(|()| write("gid_map", format!("{} {} 1{also}", from.1, to.1)))
                 .and_then(|()| File::open(format!("/proc/{pid}/ns/user")));
             drop(writer);
             let _ = sys::kill(pidfd.as_fd());

@@ -5,7 +5,7 @@ use std::fs;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 
-use policy::{AGENT_GID, AGENT_UID, Report, User, Wall};
+use policy::{AGENT_GID, AGENT_UID, Backend, Report, User, Wall};
 use rustix::process::{getegid, geteuid};
 
 use crate::error::JailError;
@@ -13,6 +13,7 @@ use crate::helper::Helper;
 use crate::probe;
 use crate::range::IdRanges;
 use crate::read;
+use crate::yard::Face;
 
 /// Ids inside go from 0 to 65534; the last id of a root's range is the supervisor's and mapped nowhere.
 pub(crate) const MAPPED_IDS: u32 = 65535;
@@ -26,6 +27,8 @@ pub enum IdMap {
         first: u32,
         /// Held as long as the range is in use.
         lock: OwnedFd,
+        /// Who makes files in trees of the owner's.
+        makers: Makers,
     },
     /// A user with subuids: the agent is the caller, everyone else a subuid.
     Subordinate {
@@ -36,6 +39,18 @@ pub enum IdMap {
     },
     /// A user without: the agent is the caller, and there is nobody else.
     Single,
+}
+
+/// Ids in a row: the first, and how many.
+pub(crate) type Piece = (u32, u32);
+
+/// Who makes files in trees of the owner's that root shows under other ids.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Makers {
+    /// The agent, as whose they are the owner's.
+    Agent,
+    /// A kernel of the sandbox's, which is root there and gives each file at once to whom it is for.
+    Kernel,
 }
 
 /// A line of /etc/subuid or /etc/subgid.
@@ -125,7 +140,7 @@ impl IdMap {
         if geteuid().is_root() {
             let (first, lock) = IdRanges::open(ranges)?.take()?;
             report.given(Wall::IdRange, format!("{MAPPED_IDS} ids of its own from {first}"));
-            return Ok(Self::Range { first, lock });
+            return Ok(Self::Range { first, lock, makers: Makers::Agent });
         }
         let hint = "install newuidmap (Debian: `apt install uidmap`) and give yourself a range: \
                     `sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $USER`";
@@ -145,10 +160,46 @@ impl IdMap {
         }
     }
 
+    /// The same for what a backend's kernel does with files.
+    #[must_use]
+    pub(crate) fn for_backend(mut self, backend: Backend) -> Self {
+        if let Self::Range { makers, .. } = &mut self
+            && backend.has_own_kernel()
+        {
+            *makers = Makers::Kernel;
+        }
+        self
+    }
+
     /// Whether there is a root inside that is not the agent, to own what the agent must not change.
     #[must_use]
     pub const fn has_root(&self) -> bool {
         !matches!(self, Self::Single)
+    }
+
+    /// The ids inside, of users and of groups, in the pieces that they were mapped in: the kernel maps on no piece that
+    /// lies across two. Each is the first and how many.
+    pub(crate) fn pieces(&self) -> (Vec<Piece>, Vec<Piece>) {
+        // The agent's own stands between those of the range.
+        let around = |agent: u32, range: &SubordinateRange| {
+            let above = range.count.saturating_sub(agent).min(MAPPED_IDS - agent - 1);
+            let pieces = [(0, agent.min(range.count)), (agent, 1), (agent + 1, above)];
+            pieces.into_iter().filter(|(_, count)| *count > 0).collect::<Vec<_>>()
+        };
+        match self {
+            Self::Range { .. } => (vec![(0, MAPPED_IDS)], vec![(0, MAPPED_IDS)]),
+            Self::Subordinate { uids, gids } => (around(AGENT_UID, uids), around(AGENT_GID, gids)),
+            Self::Single => (vec![(0, 1)], vec![(0, 1)]),
+        }
+    }
+
+    /// Gives a file to the root of the namespace, who could not open it by its name else: root's own files are nobody's
+    /// in there. A caller's are the caller's there, too.
+    pub(crate) fn give_to_root(&self, file: &fs::File) -> std::io::Result<()> {
+        match self {
+            Self::Range { first, .. } => std::os::unix::fs::fchown(file, Some(*first), Some(*first)),
+            Self::Subordinate { .. } | Self::Single => Ok(()),
+        }
     }
 
     /// The host id of the agent's user and group.
@@ -191,8 +242,8 @@ impl IdMap {
     }
 
     /// Writes the maps of the process `pid`, which waits for that in a new user namespace, or starts helpers
-    /// that do.
-    pub(crate) fn write(&self, pid: i32) -> Result<Vec<Helper>, JailError> {
+    /// that do. `face` is what the only one shows as, where it is the only one.
+    pub(crate) fn write(&self, pid: i32, face: Face) -> Result<Vec<Helper>, JailError> {
         let process = PathBuf::from(format!("/proc/{pid}"));
         match self {
             Self::Range { first, .. } => {
@@ -208,9 +259,13 @@ impl IdMap {
                 return Ok(vec![uid_map, gid_map]);
             }
             Self::Single => {
+                let (uid, gid) = match face {
+                    Face::Agent => (AGENT_UID, AGENT_GID),
+                    Face::Root => (0, 0),
+                };
                 write_map(&process.join("setgroups"), "deny")?;
-                write_map(&process.join("gid_map"), &format!("{AGENT_GID} {} 1", getegid().as_raw()))?;
-                write_map(&process.join("uid_map"), &format!("{AGENT_UID} {} 1", geteuid().as_raw()))?;
+                write_map(&process.join("gid_map"), &format!("{gid} {} 1", getegid().as_raw()))?;
+                write_map(&process.join("uid_map"), &format!("{uid} {} 1", geteuid().as_raw()))?;
             }
         }
         Ok(Vec::new())

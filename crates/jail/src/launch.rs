@@ -9,6 +9,7 @@ use policy::Wall;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, send, sendmsg};
 use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
 
 use crate::blueprint::{self, Draft, MOST_ARGUMENTS, MOST_TREES};
 use crate::builder::{self, Ends, Failure, Phase};
@@ -20,6 +21,7 @@ use crate::network::are_rules_absent;
 use crate::plan::{Plan, Rooted};
 use crate::sys::{self, Cloned, Room};
 use crate::weaken::Weaken;
+use crate::yard::Face;
 
 /// What init is connected to.
 pub struct Streams<'caller> {
@@ -85,10 +87,22 @@ fn first_namespaces(weaken: &Weaken) -> u64 {
 }
 
 impl Jailed {
-    /// Gives the builder its ids, or starts helpers that do.
-    pub fn map_ids(&mut self, ids: &IdMap) -> Result<(), JailError> {
-        self.helpers = ids.write(self.pid)?;
+    /// Gives the builder its ids, or starts helpers that do. `face` is what the only one shows as, where it is the only one.
+    pub fn map_ids(&mut self, ids: &IdMap, face: Face) -> Result<(), JailError> {
+        self.helpers = ids.write(self.pid, face)?;
         Ok(())
+    }
+
+    /// Lets it have more descriptors than whoever called, where the caller is root, who may. A kernel of the sandbox's needs
+    /// them for all that runs inside; without them it remembers fewer files.
+    pub fn raise_descriptors(&self) {
+        const MANY: u64 = 1 << 18;
+        let many = Rlimit { current: Some(MANY), maximum: Some(MANY) };
+        let has_fewer = getrlimit(Resource::Nofile).maximum.is_some_and(|most| most < MANY);
+        // Ours first: what it has is planned by what we have.
+        if has_fewer && setrlimit(Resource::Nofile, many).is_ok() {
+            let _ = prlimit(Pid::from_raw(self.pid), Resource::Nofile, many);
+        }
     }
 
     /// Waits until the builder has its ids and gives it the plan; it goes on to the end.

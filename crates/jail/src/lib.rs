@@ -28,6 +28,7 @@ mod step;
 mod survey;
 mod sys;
 mod weaken;
+mod yard;
 
 pub use cgroup::{
     Cgroup, CgroupUsage, Controller, Hierarchies, LivingCgroup, remove_directories, thaw_directories,
@@ -46,6 +47,7 @@ pub use root::{
 };
 pub use survey::Survey;
 pub use weaken::Weaken;
+pub use yard::{Face, complaints, host_limits, report_pids};
 
 /// Takes back every signal that the caller ignored, except the one for broken pipes, which is an error to be read.
 /// With SIGCHLD ignored the kernel would keep the end of a child to itself.

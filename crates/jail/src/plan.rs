@@ -2,10 +2,11 @@
 //! it out.
 
 use std::ffi::CString;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use policy::network::Mode;
-use policy::{Isolation, Nesting, Report, SandboxSpec, State, Wall, WallReport, Workspace};
+use policy::{Isolation, Nesting, OciRuntime, Report, SandboxSpec, State, Wall, WallReport, Workspace};
 
 use crate::cgroup::Cgroup;
 use crate::error::{Gap, JailError};
@@ -17,6 +18,7 @@ use crate::step::{Step, host_path};
 use crate::survey::Survey;
 use crate::sys;
 use crate::weaken::Weaken;
+use crate::yard::{self, LEAVE_OUT_ROOT, Rootwork, Yard};
 
 /// Landlock inside needs its second interface: the first refuses every rename across directories.
 pub(crate) const LANDLOCK_LEAST: u32 = 2;
@@ -40,6 +42,8 @@ pub struct Site<'host> {
     pub kept: Option<&'host Path>,
     /// A tree of the owner's, where that is the workspace.
     pub tree: Option<Tree<'host>>,
+    /// The program that the last walls are left to, where the backend has one.
+    pub runtime: Option<&'host OciRuntime>,
 }
 
 /// The walls of one sandbox, but for its root.
@@ -58,6 +62,10 @@ pub struct Plan {
     fallback: Fallback,
     pub(crate) cgroup: Option<Cgroup>,
     pub(crate) weaken: Weaken,
+    /// Where a runtime puts up the last walls.
+    pub(crate) yard: Option<Yard>,
+    /// And what of it complains to the keeper.
+    pub(crate) complaints: Option<File>,
     report: Report,
 }
 
@@ -78,19 +86,26 @@ impl Plan {
         weaken: Weaken,
     ) -> Result<Self, JailError> {
         let Granted { survey, ids, cgroup, mut report } = granted;
-        let (spec, ids) = (&*weaken.spec(spec), weaken.ids(ids));
+        let (spec, ids) = (&*weaken.spec(spec), weaken.ids(ids).for_backend(spec.backend));
         ids.check_user(spec.user)?;
         if matches!(site.tree, Some(Tree::Layered(_))) {
             ids.check_overlays()?;
         }
         report_walls(&mut report, spec, site.kept.is_some(), survey);
+        let (yard, complaints) = plan_yard(spec, site.runtime, &ids)?;
+        if let Some(runtime) = site.runtime.filter(|_| yard.is_some()) {
+            yard::report(&mut report, spec, runtime);
+        }
         refuse_gaps(spec.isolation, &report)?;
         let fallback = Fallback::new(spec.isolation, &spec.network);
         let own_cgroups =
             report.state(Wall::CgroupNamespace) == State::Given && weaken.keeps(Wall::CgroupNamespace);
         Ok(Self {
             staging: host_path(site.staging)?,
-            root_options: root_options(spec, &ids, &weaken)?,
+            root_options: match &yard {
+                Some(yard) => yard.options(&ids)?,
+                None => root_options(spec, &ids, &weaken)?,
+            },
             own_cgroups,
             host_name: root::host_name(spec).into_bytes(),
             limits: resource_limits(spec, &report),
@@ -100,6 +115,8 @@ impl Plan {
             ids,
             cgroup,
             weaken,
+            yard,
+            complaints,
             report,
         })
     }
@@ -115,20 +132,38 @@ impl Plan {
         if let Some(cgroup) = self.cgroup.as_ref().filter(|_| self.own_cgroups) {
             steps.extend(cgroup.steps()?);
         }
-        let init_arguments = self.init_arguments(planned.writable_mounts)?;
-        Ok(Rooted { steps, init_arguments, covered_sockets: planned.covered_sockets })
+        let (writable, covered_sockets) = (planned.writable_mounts, planned.covered_sockets);
+        let mut words = self.init_arguments(&writable);
+        let Some(yard) = &self.yard else {
+            let init_arguments = words.iter().map(|word| host_path(Path::new(word)));
+            return Ok(Rooted {
+                steps,
+                init_arguments: init_arguments.collect::<Result<_, _>>()?,
+                covered_sockets,
+            });
+        };
+        words.extend(yard.init_arguments(&self.ids, &self.weaken));
+        let options = root_options(spec, &self.ids, &self.weaken)?;
+        let rootwork = Rootwork { steps, options, arguments: words, writable };
+        let laid = yard.lay(rootwork, (spec, &self.ids, &self.weaken), &inner_limits(spec, &self.limits))?;
+        Ok(Rooted { steps: laid.steps, init_arguments: laid.arguments, covered_sockets })
     }
 
-    fn init_arguments(&self, writable_mounts: Vec<PathBuf>) -> Result<Vec<CString>, JailError> {
+    fn init_arguments(&self, writable_mounts: &[PathBuf]) -> Vec<String> {
         let mut arguments = vec![INIT_PATH.to_owned(), "--landlock".to_owned()];
         let required = self.report.state(Wall::Landlock) == State::Given && self.weaken.keeps(Wall::Landlock);
         arguments.push(if required { "required" } else { "off" }.to_owned());
-        let writable = WRITABLE.iter().map(PathBuf::from).chain(writable_mounts);
+        let writable = WRITABLE.iter().map(PathBuf::from).chain(writable_mounts.iter().cloned());
         for path in writable.chain(["/proc", "/dev"].iter().map(PathBuf::from)) {
             arguments.extend(["--write".to_owned(), path.display().to_string()]);
         }
         arguments.extend(self.weaken.init_arguments());
-        arguments.iter().map(|argument| host_path(Path::new(argument))).collect()
+        arguments
+    }
+
+    /// Where the runtime complains, if there is one.
+    pub const fn complaints(&mut self) -> Option<&mut File> {
+        self.complaints.as_mut()
     }
 
     /// Takes in what was found out only while it was built: on a kernel without rules for packets the network has some
@@ -190,6 +225,37 @@ pub struct Granted<'survey> {
     pub report: Report,
 }
 
+/// The yard of a specification, and our end of its complaints.
+fn plan_yard(
+    spec: &SandboxSpec,
+    runtime: Option<&OciRuntime>,
+    ids: &IdMap,
+) -> Result<(Option<Yard>, Option<File>), JailError> {
+    let Some(runtime) = runtime else { return Ok((Yard::plan(spec, None)?, None)) };
+    let (ours, theirs) = yard::complaints().map_err(JailError::Namespaces)?;
+    ids.give_to_root(&theirs).map_err(JailError::Namespaces)?;
+    Ok((Yard::plan(spec, Some((runtime, theirs)))?, Some(ours)))
+}
+
+/// The resource limits of what a runtime starts. With a kernel of its own processes are counted by that; the host's
+/// count only bounds what it needs for them.
+fn inner_limits(spec: &SandboxSpec, limits: &[(u32, u64)]) -> Vec<(u32, u64)> {
+    let most_files =
+        rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum.unwrap_or(u64::MAX);
+    let mut limits: Vec<(u32, u64)> = limits
+        .iter()
+        .map(|(resource, value)| match *resource {
+            sys::LIMIT_FILES => (*resource, (*value).min(most_files)),
+            _ => (*resource, *value),
+        })
+        .collect();
+    if spec.backend.has_own_kernel() {
+        limits.push((sys::LIMIT_FILES, DESCRIPTORS.min(most_files)));
+        limits.push((sys::LIMIT_PROCESSES, u64::from(spec.limits.pids.count())));
+    }
+    limits
+}
+
 fn root_options(spec: &SandboxSpec, ids: &IdMap, weaken: &Weaken) -> Result<CString, JailError> {
     let mut options = "mode=0755".to_owned();
     if ids.has_root() {
@@ -203,12 +269,18 @@ fn root_options(spec: &SandboxSpec, ids: &IdMap, weaken: &Weaken) -> Result<CStr
     host_path(Path::new(&options))
 }
 
+/// The most descriptors that a process inside has.
+const DESCRIPTORS: u64 = 65536;
+
 /// Resource limits that hold where no cgroup does, or beside it. Never RLIMIT_AS: a JVM or a Go program maps
 /// far more than it uses.
 fn resource_limits(spec: &SandboxSpec, report: &Report) -> Vec<(u32, u64)> {
-    const DESCRIPTORS: u64 = 65536;
-    let mut limits = vec![(sys::LIMIT_CORE, 0), (sys::LIMIT_FILES, DESCRIPTORS)];
-    if report.state(Wall::PidsLimit) != State::Given {
+    let mut limits = vec![(sys::LIMIT_CORE, 0)];
+    // What a kernel of its own has open is what all that runs inside has.
+    if !spec.backend.has_own_kernel() {
+        limits.push((sys::LIMIT_FILES, DESCRIPTORS));
+    }
+    if report.state(Wall::PidsLimit) != State::Given && !spec.backend.has_own_kernel() {
         // Counted in each user namespace on its own since Linux 5.14.
         limits.push((sys::LIMIT_PROCESSES, u64::from(spec.limits.pids.count())));
     }
@@ -269,7 +341,14 @@ fn report_walls(report: &mut Report, spec: &SandboxSpec, is_kept: bool, survey: 
 /// Strict isolation starts only with everything.
 fn refuse_gaps(isolation: Isolation, report: &Report) -> Result<(), JailError> {
     // What the owner has chosen is no gap of the machine's.
-    let choices = [LEAVE_OUT_NESTED, LEAVE_OUT_DIRECT, LEAVE_OUT_FULL, LEAVE_OUT_PRIVATE, LEAVE_OUT_UPSTREAM];
+    let choices = [
+        LEAVE_OUT_NESTED,
+        LEAVE_OUT_DIRECT,
+        LEAVE_OUT_FULL,
+        LEAVE_OUT_PRIVATE,
+        LEAVE_OUT_UPSTREAM,
+        LEAVE_OUT_ROOT,
+    ];
     let chosen = |line: &&WallReport| line.hint.as_deref().is_some_and(|hint| choices.contains(&hint));
     let gap = report.gaps().into_iter().find(|line| !chosen(line)).cloned();
     match (isolation, gap) {

@@ -143,6 +143,14 @@ pub(crate) enum Step<Text = CString, Bytes = Vec<u8>, Tree = OwnedFd> {
         path: Text,
         value: Bytes,
     },
+    /// Where the paths of all later steps begin.
+    Enter {
+        path: Text,
+    },
+    /// A mount that is complete, to be read only; what is mounted on it stays as it is.
+    Seal {
+        path: Text,
+    },
 }
 
 /// A step that the builder carries out.
@@ -205,6 +213,12 @@ impl Laid<'_> {
                 sys::close(file)?;
                 written
             }
+            Self::Enter { path } => sys::change_directory(path),
+            Self::Seal { path } => {
+                let sealed =
+                    libc::MS_REMOUNT | libc::MS_BIND | libc::MS_RDONLY | libc::MS_NOSUID | libc::MS_NODEV;
+                sys::mount(c"none", path, None, sealed, None)
+            }
         }
     }
 }
@@ -231,6 +245,8 @@ impl Step {
             }
             Self::Unmount { path } => Step::Unmount { path },
             Self::Setting { path, value } => Step::Setting { path, value },
+            Self::Enter { path } => Step::Enter { path },
+            Self::Seal { path } => Step::Seal { path },
         }
     }
 }
@@ -241,6 +257,26 @@ impl Step {
         let Self::Bind { source, path, .. } = self else { return None };
         let path_of = |text: &CString| PathBuf::from(OsStr::from_bytes(text.as_bytes()));
         Some((path_of(source), Path::new("/").join(path_of(path))))
+    }
+
+    /// What the step makes or changes, where it is one place.
+    pub(crate) fn place(&self) -> Option<&CStr> {
+        match self {
+            Self::Directory { path, .. }
+            | Self::Symlink { path, .. }
+            | Self::File { path, .. }
+            | Self::Place { path, .. }
+            | Self::Bind { path, .. }
+            | Self::Attach { path, .. }
+            | Self::Again { path, .. }
+            | Self::Cover { path, .. }
+            | Self::FileSystem { path, .. }
+            | Self::Overlay { path, .. }
+            | Self::Unmount { path }
+            | Self::Setting { path, .. }
+            | Self::Seal { path } => Some(path),
+            Self::Enter { .. } => None,
+        }
     }
 
     /// What the step does, for an error message.
@@ -263,6 +299,8 @@ impl Step {
             Self::Overlay { path, .. } => format!("{OVERLAY} {}", shown(path)),
             Self::Unmount { path } => format!("unmount {}", shown(path)),
             Self::Setting { path, .. } => format!("set {}", shown(path)),
+            Self::Enter { path } => format!("enter {}", shown(path)),
+            Self::Seal { path } => format!("make {} read-only", shown(path)),
         }
     }
 }

@@ -73,7 +73,9 @@ impl Weaken {
     /// Ids inside become ids of the host.
     pub(crate) fn ids(&self, ids: IdMap) -> IdMap {
         match ids {
-            IdMap::Range { lock, .. } if !self.keeps(Wall::UserNamespace) => IdMap::Range { first: 0, lock },
+            IdMap::Range { lock, makers, .. } if !self.keeps(Wall::UserNamespace) => {
+                IdMap::Range { first: 0, lock, makers }
+            }
             ids => ids,
         }
     }

@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use handover::{HandoverError, Problem};
 use jail::JailError;
 
+use crate::runtime::RuntimeWords;
+
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum KeeperError {
     #[error(transparent)]
@@ -20,6 +22,8 @@ pub(crate) enum KeeperError {
     Unconfined(#[source] io::Error),
     #[error("cannot watch over the sandbox")]
     Watch(#[source] io::Error),
+    #[error("{program} did not start the sandbox")]
+    Runtime { program: &'static str, source: RuntimeWords },
     #[error("cannot put the sandbox on record")]
     Audit(#[source] audit::WriteError),
 }
@@ -35,6 +39,9 @@ impl KeeperError {
             Self::Unconfined(_) => {
                 Some("run `agentbox doctor` to see which wall this machine refuses".to_owned())
             }
+            Self::Runtime { .. } => Some(
+                "`agentbox doctor` tries out every backend; --backend native needs no other program".to_owned(),
+            ),
             Self::Order(_) | Self::Supervisor(_) | Self::Watch(_) => None,
         };
         Problem::new(self, hint)

@@ -9,6 +9,7 @@ mod disk;
 mod error;
 mod limits;
 mod record;
+mod runtime;
 mod sandbox;
 mod supervisor;
 mod watch;
@@ -18,13 +19,14 @@ use std::process::ExitCode;
 
 use failpoint::Point;
 use handover::{Bequest, KeeperEvent, KeeperOrder};
-use jail::{Subordinates, Survey};
+use jail::{Face, Subordinates, Survey};
 
 use clean::Remains;
 pub use clean::{DISK_FULL, PAUSED_FILE, cgroups, clean};
 use error::KeeperError;
 use sandbox::{Begun, Sandbox};
 use supervisor::Supervise;
+use watch::Watched;
 
 /// The keeper's whole life: its stdin is a socket to the engine, over which the order comes. `supervise` is what
 /// the process does that it forks for the exposed side.
@@ -49,7 +51,7 @@ fn keep(engine: &UnixStream, supervise: Supervise) -> Result<(), KeeperError> {
     let begun = Begun::early();
     let subordinates = Subordinates::find();
     let begun = match (begun, subordinates.map_of_all()) {
-        (Some(Ok(begun)), Some(ids)) => Some(begun.with_ids(&ids)),
+        (Some(Ok(begun)), Some(ids)) => Some(begun.with_ids(&ids, Face::Agent)),
         (begun, _) => begun,
     };
     let survey = Survey::take(subordinates);
@@ -64,14 +66,15 @@ fn keep(engine: &UnixStream, supervise: Supervise) -> Result<(), KeeperError> {
     };
     failpoint::pass(Point::KeeperOrdered);
     let mut remains = Remains::new(order.runtime.clone(), lock);
-    let (told, supervisor) = match Sandbox::start(&order, &survey, begun, sockets, supervise) {
+    let Watched { told, supervisor, words } = match Sandbox::start(&order, &survey, begun, sockets, supervise)
+    {
         Ok(sandbox) => watch::watch(sandbox, engine, &remains),
-        Err(error) => (Err(error), None),
+        Err(error) => Watched { told: Err(error), supervisor: None, words: None },
     };
     let leftover = remains.remove().err().map(|error| error.to_string());
     failpoint::pass(Point::KeeperRuntimeRemoved);
     let event = match told {
-        Ok(reason) => KeeperEvent::Ended { reason, leftover },
+        Ok(reason) => KeeperEvent::Ended { reason, leftover, words },
         Err(error) => KeeperEvent::Failed(error.problem()),
     };
     // Whoever ordered the sandbox may be gone; then nobody wants to know.

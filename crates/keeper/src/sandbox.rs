@@ -10,12 +10,12 @@ use std::time::Duration;
 
 use audit::{Event, StopReason};
 use failpoint::Point;
-use handover::{Filed, KeeperOrder, LAYER, Sockets, TreeOrder, UPPER, Way};
+use handover::{Filed, Inward, KeeperOrder, LAYER, Sockets, TreeOrder, UPPER, Way};
 use jail::{
-    Cgroup, Direct, Granted, IdMap, Jailed, Layered, Plan, Rooted, Site, Streams, Survey, Tree, Weaken,
+    Cgroup, Direct, Face, Granted, IdMap, Jailed, Layered, Plan, Rooted, Site, Streams, Survey, Tree, Weaken,
 };
 use policy::network::Mode;
-use policy::{Report, Timeout, Wall};
+use policy::{Backend, Report, Timeout, Wall};
 
 use crate::clean::CGROUPS_FILE;
 use crate::error::KeeperError;
@@ -26,7 +26,8 @@ use crate::supervisor::{Lines, Supervise, Supervisor};
 pub(crate) struct Begun {
     jailed: Jailed,
     channel: UnixStream,
-    has_ids: bool,
+    /// What its ids were given as, once they were.
+    has_ids: Option<Face>,
 }
 
 impl Begun {
@@ -43,18 +44,18 @@ impl Begun {
         let streams = Streams { channel: inner.as_fd(), log: log.as_fd() };
         let jailed = jail::launch(&weakened(), cgroup, &streams)?;
         failpoint::pass(Point::KeeperBuilderCloned);
-        Ok(Self { jailed, channel, has_ids: false })
+        Ok(Self { jailed, channel, has_ids: None })
     }
 
     /// The same with its ids, which are given once.
-    pub(crate) fn with_ids(mut self, ids: &IdMap) -> Result<Self, KeeperError> {
-        if !self.has_ids
-            && let Err(error) = self.jailed.map_ids(ids)
+    pub(crate) fn with_ids(mut self, ids: &IdMap, face: Face) -> Result<Self, KeeperError> {
+        if self.has_ids.is_none()
+            && let Err(error) = self.jailed.map_ids(ids, face)
         {
             self.abandon();
             return Err(error.into());
         }
-        self.has_ids = true;
+        self.has_ids = Some(face);
         failpoint::pass(Point::KeeperIdsMapped);
         Ok(self)
     }
@@ -81,6 +82,10 @@ pub(crate) struct Sandbox {
     pub(crate) lifetime: Option<Duration>,
     /// What its workspace is, where that is a tree of the owner's.
     pub(crate) tree: Option<TreeOrder>,
+    /// What leads to its init.
+    pub(crate) way: Inward,
+    /// The name of what puts up its last walls, where that is a runtime.
+    pub(crate) backend: Backend,
 }
 
 impl Sandbox {
@@ -102,6 +107,7 @@ impl Sandbox {
             own: &own,
             kept: order.kept.as_deref(),
             tree: order.tree.as_ref().zip(layer.as_deref()).map(|(tree, layer)| shown(tree, layer, &upper)),
+            runtime: order.program.as_ref(),
         };
         let mut plan = match plan(order, &site, survey, weakened()) {
             Ok(plan) => plan,
@@ -112,22 +118,31 @@ impl Sandbox {
                 return Err(error);
             }
         };
+        let face = Face::of(order.spec.backend);
+        // One whose only id shows as somebody else is of no use to a runtime.
+        let is_other = |begun: &Begun| {
+            matches!(plan.ids(), IdMap::Single) && begun.has_ids.is_some_and(|shown| shown != face)
+        };
         let begun = match begun {
             // Nobody stands outside of the cgroup that was made for it.
-            Some(Ok(begun)) if plan.cgroup().is_some_and(Cgroup::is_entered_by_clone) => {
+            Some(Ok(begun)) if plan.cgroup().is_some_and(Cgroup::is_entered_by_clone) || is_other(&begun) => {
                 begun.abandon();
                 None
             }
             begun => begun,
         };
         let begun = begun.unwrap_or_else(|| Begun::now(plan.cgroup()));
-        let Begun { mut jailed, channel, .. } = match begun.and_then(|begun| begun.with_ids(plan.ids())) {
+        let Begun { mut jailed, channel, .. } = match begun.and_then(|begun| begun.with_ids(plan.ids(), face))
+        {
             Ok(begun) => begun,
             Err(error) => {
                 remove_cgroup(&plan);
                 return Err(error);
             }
         };
+        if order.spec.backend.has_own_kernel() {
+            jailed.raise_descriptors();
+        }
         // The builder works on the other processor while this one goes on.
         let started = plan.root(&order.spec, &site).and_then(|root| {
             jailed.build(&plan, &root)?;
@@ -160,7 +175,22 @@ impl Sandbox {
                 let lifetime = order.spec.life.lifetime.map(Timeout::duration);
                 let (runtime, disk) = (order.runtime.clone(), order.spec.limits.disk.as_bytes());
                 let tree = order.tree.clone();
-                Ok(Self { plan, root, jailed, supervisor, record, kept, runtime, disk, lifetime, tree })
+                let backend = order.spec.backend;
+                let way = Inward::of(backend);
+                Ok(Self {
+                    plan,
+                    root,
+                    jailed,
+                    supervisor,
+                    record,
+                    kept,
+                    runtime,
+                    disk,
+                    lifetime,
+                    tree,
+                    way,
+                    backend,
+                })
             }
             Err(error) => {
                 // What the builder has to say, if anything, came first.
@@ -188,6 +218,8 @@ fn plan(order: &KeeperOrder, site: &Site<'_>, survey: &Survey, weaken: Weaken) -
     let ids = survey.choose_ids(&order.id_ranges, &mut report)?;
     let limited = weaken.keeps(Wall::MemoryLimit) && weaken.keeps(Wall::PidsLimit);
     let cgroup = if limited { limit(order, survey, &mut report)? } else { None };
+    let (backend, limits) = (order.spec.backend, &order.spec.limits);
+    jail::report_pids(&mut report, backend, limits, &jail::host_limits(backend, limits));
     Ok(Plan::new(&order.spec, site, Granted { survey, ids, cgroup, report }, weaken)?)
 }
 
@@ -217,7 +249,7 @@ fn limit(order: &KeeperOrder, survey: &Survey, report: &mut Report) -> Result<Op
     let noted = fs::write(&path, note).and_then(|()| failpoint::attempt(Point::KeeperCgroupsNoted));
     noted.map_err(|source| KeeperError::File { path, source })?;
     let mut limits = Report::default();
-    match cgroup.create(&order.spec.limits, &mut limits) {
+    match cgroup.create(&jail::host_limits(order.spec.backend, &order.spec.limits), &mut limits) {
         Ok(()) => {
             failpoint::pass(Point::KeeperCgroupsMade);
             report.extend(limits);

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use audit::Head;
-use handover::{Answer, Bequest, KeeperOrder, OfferedPort, PORTS_SOCKET, Plea, Sockets};
+use handover::{Answer, Bequest, Inward, KeeperOrder, OfferedPort, PORTS_SOCKET, Plea, Sockets};
 use jail::{Forked, Plan};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, WaitOptions, pidfd_send_signal, waitid, waitpid};
@@ -82,6 +82,7 @@ impl Supervisor {
                     audit,
                     keeper,
                     channel,
+                    way: Inward::of(order.spec.backend),
                     network: order.spec.network.clone(),
                     gate,
                     listener,

@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 
 use audit::{Event, OurProcess, StopReason};
 use failpoint::Point;
-use handover::{Answer, KeeperEvent, LAYER, Plea, Reason, State, Status, UNCLAIMED_FILE, UPPER, now_ms};
+use handover::{
+    Answer, Inward, KeeperEvent, LAYER, Plea, Reason, State, Status, UNCLAIMED_FILE, UPPER, now_ms,
+};
 use jail::LivingCgroup;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -16,21 +18,25 @@ use crate::clean::{DISK_FULL, PAUSED_FILE, Remains};
 use crate::disk;
 use crate::error::KeeperError;
 use crate::limits::Counts;
+use crate::runtime::{PATIENCE, RuntimeWords};
 use crate::sandbox::{Sandbox, remove_cgroup};
 use crate::supervisor::Supervisor;
 
 /// How long past its life time a sandbox may take to end by itself.
 const OVERTIME: Duration = Duration::from_secs(20);
 
+/// How long a runtime may take to say why it has no init any more.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
 /// Watches until the sandbox is over, then ends everything inside and removes the cgroups. The supervisor is given
 /// back where it still says its last words.
-pub(crate) fn watch(
-    mut sandbox: Sandbox,
-    engine: &UnixStream,
-    remains: &Remains,
-) -> (Result<Reason, KeeperError>, Option<Supervisor>) {
-    let watched = wait_for_walls(&mut sandbox, engine).and_then(|()| serve(&mut sandbox, engine));
-    let Sandbox { plan, root, jailed, supervisor, record, kept, .. } = sandbox;
+pub(crate) fn watch(mut sandbox: Sandbox, engine: &UnixStream, remains: &Remains) -> Watched {
+    let mut counts = Counts::default();
+    let watched = wait_for_walls(&mut sandbox, &mut counts).and_then(|over| match over {
+        Some(end) => Ok(end),
+        None => tell_ready(&sandbox, engine).and_then(|()| serve(&mut sandbox, engine, counts)),
+    });
+    let Sandbox { mut plan, root, jailed, supervisor, record, kept, .. } = sandbox;
     supervisor.dismiss();
     jailed.kill();
     if let Some(cgroup) = plan.cgroup() {
@@ -43,6 +49,8 @@ pub(crate) fn watch(
         remains.empty();
     }
     jailed.reap();
+    let is_lost = matches!(watched, Ok(End { reason: Reason::Killed, .. }));
+    let words = plan.complaints().filter(|_| is_lost).and_then(RuntimeWords::last);
     remove_cgroup(&plan);
     failpoint::pass(Point::KeeperCgroupsRemoved);
     let supervisor = match &watched {
@@ -67,11 +75,21 @@ pub(crate) fn watch(
     failpoint::pass(Point::KeeperEndFiled);
     // The keeper is about to end; taking the plan apart would only take time.
     std::mem::forget((plan, root));
-    (watched, supervisor)
+    Watched { told: watched, supervisor, words }
 }
 
-/// Until init runs behind its walls, or failed to, or the supervisor did.
-fn wait_for_walls(sandbox: &mut Sandbox, engine: &UnixStream) -> Result<(), KeeperError> {
+/// What came of a sandbox.
+pub(crate) struct Watched {
+    /// How it ended, or why it did not come to be.
+    pub(crate) told: Result<Reason, KeeperError>,
+    /// One that still says its last words.
+    pub(crate) supervisor: Option<Supervisor>,
+    /// What its runtime said, where that ended unasked.
+    pub(crate) words: Option<String>,
+}
+
+/// Until init runs behind its walls, or failed to, or the supervisor did; or until it is over already.
+fn wait_for_walls(sandbox: &mut Sandbox, counts: &mut Counts) -> Result<Option<End>, KeeperError> {
     let mut descriptors = [
         PollFd::from_borrowed_fd(sandbox.jailed.status(), PollFlags::IN),
         PollFd::from_borrowed_fd(sandbox.supervisor.pidfd(), PollFlags::IN),
@@ -83,6 +101,55 @@ fn wait_for_walls(sandbox: &mut Sandbox, engine: &UnixStream) -> Result<(), Keep
     if supervisor_ended && let Some(error) = sandbox.supervisor.failure() {
         return Err(KeeperError::Unconfined(error));
     }
+    match sandbox.way {
+        Inward::Straight => Ok(None),
+        Inward::ThroughRuntime | Inward::Copied | Inward::ThroughKernel => wait_for_init(sandbox, counts),
+    }
+}
+
+/// A runtime has been started, and only the supervisor hears whether init was, too. One that ends before, or takes for ever,
+/// has failed.
+fn wait_for_init(sandbox: &mut Sandbox, counts: &mut Counts) -> Result<Option<End>, KeeperError> {
+    let program = sandbox.backend.program().unwrap_or_default();
+    let failed = |sandbox: &mut Sandbox, otherwise: &str| {
+        let source = RuntimeWords::heard(sandbox.plan.complaints(), otherwise);
+        Err(KeeperError::Runtime { program, source })
+    };
+    let deadline = Instant::now() + PATIENCE;
+    loop {
+        let mut descriptors = [
+            PollFd::from_borrowed_fd(sandbox.jailed.pidfd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(sandbox.supervisor.pidfd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(sandbox.supervisor.socket(), PollFlags::IN),
+        ];
+        if wait_until(&mut descriptors, Some(deadline))? == Waited::InVain {
+            return failed(sandbox, "it took too long");
+        }
+        let [runtime, supervisor, asked] = descriptors.map(|descriptor| !descriptor.revents().is_empty());
+        if asked {
+            match sandbox.supervisor.plea() {
+                Plea::Up => return Ok(None),
+                // Its init is gone, or never was: the runtime is about to say why, if it can.
+                Plea::Lost => {
+                    let mut ended = [PollFd::from_borrowed_fd(sandbox.jailed.pidfd(), PollFlags::IN)];
+                    wait_until(&mut ended, Some(Instant::now() + LAST_WORDS))?;
+                    return failed(sandbox, "it ended without a word");
+                }
+                plea => match answer(sandbox, counts, plea) {
+                    Answered::Over(end) => return Ok(Some(end)),
+                    Answered::GoesOn => {}
+                },
+            }
+        } else if runtime {
+            return failed(sandbox, "it ended without a word");
+        } else if supervisor {
+            return Ok(Some(End::new(Reason::Killed)));
+        }
+    }
+}
+
+/// Tells everybody that it runs.
+fn tell_ready(sandbox: &Sandbox, engine: &UnixStream) -> Result<(), KeeperError> {
     failpoint::pass(Point::KeeperWallsStand);
     let (report, init, supervisor) =
         (sandbox.plan.report().clone(), sandbox.jailed.pid(), sandbox.supervisor.id());
@@ -125,8 +192,7 @@ fn file(kept: &Path, state: State) -> Result<(), KeeperError> {
 
 /// Until the end is asked for or one of the two has ended; also until whoever made the sandbox is gone, where nobody
 /// has been told of it by then.
-fn serve(sandbox: &mut Sandbox, engine: &UnixStream) -> Result<End, KeeperError> {
-    let mut counts = Counts::default();
+fn serve(sandbox: &mut Sandbox, engine: &UnixStream, mut counts: Counts) -> Result<End, KeeperError> {
     // The supervisor ends it in time and with good grace; one that does not is not asked again.
     let deadline = sandbox.lifetime.and_then(|lifetime| Instant::now().checked_add(lifetime + OVERTIME));
     let disk = sandbox.kept.as_ref().map(|kept| {
@@ -178,18 +244,32 @@ fn serve(sandbox: &mut Sandbox, engine: &UnixStream) -> Result<End, KeeperError>
         }
         let plea = sandbox.supervisor.plea();
         failpoint::pass(Point::KeeperPleaHeard);
-        let answer = match plea {
-            Plea::Lost => return Ok(End::new(Reason::Killed)),
-            Plea::End => return Ok(End::new(Reason::Stopped)),
-            Plea::Expired => return Ok(End::new(Reason::Expired)),
-            Plea::Idle => return Ok(End::new(Reason::Idle)),
-            Plea::Exited(code) => return Ok(End { reason: Reason::Exited, code: Some(code) }),
-            Plea::Limits => Answer::Limits(counts.reached(sandbox.plan.cgroup())),
-            Plea::Part => sandbox.record.next_part(),
-        };
-        if sandbox.supervisor.answer(&answer).is_err() {
-            return Ok(End::new(Reason::Killed));
+        if let Answered::Over(end) = answer(sandbox, &mut counts, plea) {
+            return Ok(end);
         }
+    }
+}
+
+/// What came of a plea.
+enum Answered {
+    Over(End),
+    GoesOn,
+}
+
+fn answer(sandbox: &Sandbox, counts: &mut Counts, plea: Plea) -> Answered {
+    let answer = match plea {
+        Plea::Lost => return Answered::Over(End::new(Reason::Killed)),
+        Plea::End => return Answered::Over(End::new(Reason::Stopped)),
+        Plea::Expired => return Answered::Over(End::new(Reason::Expired)),
+        Plea::Idle => return Answered::Over(End::new(Reason::Idle)),
+        Plea::Exited(code) => return Answered::Over(End { reason: Reason::Exited, code: Some(code) }),
+        Plea::Limits => Answer::Limits(counts.reached(sandbox.plan.cgroup())),
+        Plea::Part => sandbox.record.next_part(),
+        Plea::Up => return Answered::GoesOn,
+    };
+    match sandbox.supervisor.answer(&answer) {
+        Ok(()) => Answered::GoesOn,
+        Err(_) => Answered::Over(End::new(Reason::Killed)),
     }
 }
 

@@ -58,6 +58,8 @@ walls! {
     Descriptors "descriptors" Always "no descriptor of the caller is inherited",
     Environment "environment" Always "no variable of the caller is inherited",
     NestedNamespaces "nested-namespaces" Reported "no user namespace can be made inside",
+    OwnKernel "own-kernel" Reported "system calls are answered by a kernel of the sandbox's own",
+    RuntimeVersion "runtime-version" Reported "no hole is known in the program that builds the last walls",
     Landlock "landlock" Reported "a second wall around files, kept by the kernel's Landlock",
     CgroupNamespace "cgroup-namespace" Reported "the host's cgroup tree is not visible",
     MemoryLimit "memory-limit" Reported "memory is limited",
@@ -130,6 +132,11 @@ impl Report {
     pub fn replace(&mut self, other: Self) {
         self.walls.retain(|line| !other.walls.iter().any(|new| new.wall == line.wall));
         self.extend(other);
+    }
+
+    /// Takes a wall off the list, which does not exist with this backend.
+    pub fn remove(&mut self, wall: Wall) {
+        self.walls.retain(|line| line.wall != wall);
     }
 
     /// The lines, in the order of [`Wall::ALL`].

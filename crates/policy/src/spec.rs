@@ -53,6 +53,12 @@ pub struct SandboxSpec {
 pub enum Backend {
     /// Namespaces, seccomp, Landlock and cgroups, by ourselves.
     Native,
+    /// runsc: a kernel of the sandbox's own, within namespaces of ours.
+    Gvisor,
+    /// crun, within namespaces of ours.
+    Crun,
+    /// runc, within namespaces of ours.
+    Runc,
 }
 
 /// What to do where a wall that is not needed in every case cannot be had.
@@ -115,6 +121,7 @@ mod tests {
         fn any_spec()(
             id in any::<[u8; 12]>(),
             name in proptest::option::of("[a-z][a-z0-9._-]{0,20}"),
+            backend in proptest::sample::select(&Backend::ALL[..]),
             strict in any::<bool>(), tools in any::<bool>(), nested in any::<bool>(),
             mounts in proptest::collection::vec(any_mount(), 0..4),
             variables in proptest::collection::vec(("[A-Z_][A-Z0-9_]{0,8}", "[^\0]{0,20}"), 0..4),
@@ -127,7 +134,7 @@ mod tests {
             SandboxSpec {
                 id: SandboxId::from_random(id),
                 name: name.map(|name| name.parse().unwrap()),
-                backend: Backend::Native,
+                backend,
                 isolation: if strict { Isolation::Strict } else { Isolation::BestEffort },
                 workspace,
                 root: Root::Host(if tools { Tools::Owner } else { Tools::System }),

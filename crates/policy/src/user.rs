@@ -1,4 +1,4 @@
-//! Who runs inside: `agent` unless told otherwise, never root.
+//! Who runs inside: `agent` unless told otherwise; root only where the kernel that it asks is the sandbox's own.
 
 use std::fmt;
 use std::str::FromStr;
@@ -24,17 +24,22 @@ pub struct User {
 /// Why a text names no user.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum UserError {
-    /// Root has no place inside a native sandbox.
-    #[error("root is not to be had inside a native sandbox")]
-    Root,
     /// Neither `agent` nor a number.
-    #[error("'{0}' is not a user: 'agent', a user id, or UID:GID, from 1 to {LAST_MAPPED_ID}")]
+    #[error("'{0}' is not a user: 'agent', a user id, or UID:GID, up to {LAST_MAPPED_ID}")]
     Malformed(String),
 }
 
 impl User {
     /// The user that everything runs as unless told otherwise.
     pub const AGENT: Self = Self { uid: AGENT_UID, gid: AGENT_GID };
+    /// Root inside, which is nobody outside.
+    pub const ROOT: Self = Self { uid: 0, gid: 0 };
+
+    /// Whether it is root, or of root's group.
+    #[must_use]
+    pub const fn is_root(self) -> bool {
+        self.uid == 0 || self.gid == 0
+    }
 }
 
 impl Default for User {
@@ -50,12 +55,11 @@ impl FromStr for User {
         let malformed = || UserError::Malformed(text.escape_debug().to_string());
         match text {
             "agent" => return Ok(Self::AGENT),
-            "root" => return Err(UserError::Root),
+            "root" => return Ok(Self::ROOT),
             _ => {}
         }
         let (uid, gid) = text.split_once(':').unwrap_or((text, text));
         let number = |part: &str| match part.parse::<u32>() {
-            Ok(0) => Err(UserError::Root),
             Ok(id) if id <= LAST_MAPPED_ID && !part.starts_with('+') => Ok(id),
             _ => Err(malformed()),
         };
@@ -79,8 +83,9 @@ mod tests {
         assert_eq!("33".parse(), Ok(User { uid: 33, gid: 33 }));
         assert_eq!("33:7".parse(), Ok(User { uid: 33, gid: 7 }));
         for text in ["root", "0", "0:5", "5:0"] {
-            assert_eq!(text.parse::<User>(), Err(UserError::Root), "{text}");
+            assert!(text.parse::<User>().unwrap().is_root(), "{text}");
         }
+        assert!(!User::AGENT.is_root());
         for text in ["", ":", "1:", "-1", "+1", "65535", "bob", "1:2:3"] {
             assert!(matches!(text.parse::<User>(), Err(UserError::Malformed(_))), "{text:?}");
         }

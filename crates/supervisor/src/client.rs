@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use audit::{StopReason, TerminalChange};
+use handover::Inward;
 use policy::network::NetworkPolicy;
 use tokio::sync::watch;
 use wire::{
@@ -22,10 +23,18 @@ use crate::ports::Ports;
 use crate::record::{Record, RecordError};
 use crate::view::{Beginning, send, view};
 
+/// What leads inside.
+#[derive(Debug)]
+pub(crate) struct Inside {
+    pub(crate) init: Connection,
+    pub(crate) way: Inward,
+}
+
 /// What all clients share.
 #[derive(Debug)]
 pub(crate) struct House {
     pub(crate) init: Connection,
+    pub(crate) way: Inward,
     pub(crate) keeper: Keeper,
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) record: Arc<Record>,
@@ -42,7 +51,7 @@ pub(crate) struct House {
 
 impl House {
     pub(crate) fn new(
-        init: Connection,
+        Inside { init, way }: Inside,
         keeper: Keeper,
         record: Record,
         policy: Option<NetworkPolicy>,
@@ -53,7 +62,7 @@ impl House {
         let ports = Ports::new(init.clone(), Arc::clone(&record), users.clone());
         let network = policy.map(|policy| Network::new(policy, Arc::clone(&record)));
         let (paused, stopped) = (Mutex::default(), watch::channel(false).0);
-        Arc::new(Self { init, keeper, jobs, record, ports, network, users, paused, stopped })
+        Arc::new(Self { init, way, keeper, jobs, record, ports, network, users, paused, stopped })
     }
 
     fn set_paused(&self, paused: bool) {
@@ -181,7 +190,7 @@ async fn request(mut channel: Channel, house: &Arc<House>) -> Result<(), LaneErr
             Ok(()) => Ok(()),
             Err(_) => refuse(&mut channel, ENOSPC).await,
         },
-        Some(Ask::File(order)) => files::serve(channel, order, &house.init, &house.record).await,
+        Some(Ask::File(order)) => files::serve(channel, order, house).await,
         Some(Ask::Ports(_)) => {
             channel.messages.sender.send_message(&PortStates { ports: house.ports.states() }).await
         }

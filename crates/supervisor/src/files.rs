@@ -1,6 +1,9 @@
 //! Files in and out: each request is done by an ordinary process inside, init's own file as `init files`, with the
 //! rights of the user that is asked for and no others. Only bytes pass through here, and those of an archive not even
-//! that: the client passes a pipe, which becomes the process's own.
+//! that: the client passes a pipe, which becomes the process's own. Where a kernel of the sandbox's stands in between, by
+//! which no descriptor passes, they go through here as well.
+
+mod relay;
 
 use std::os::fd::OwnedFd;
 use std::pin::pin;
@@ -10,27 +13,23 @@ use std::time::Duration;
 
 use audit::{Direction, Event, FileOperation, Text};
 use rustix::fs::FileType;
+use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
 use wire::{
-    Ask, Channel, Connection, Exec, ExecEvent, FileAsk, FileMoved, FileOrder, LaneError, LaneReceiver,
-    LaneSender, Request, VERSION,
+    Ask, Channel, Exec, ExecEvent, FileAsk, FileMoved, FileOrder, LaneError, LaneReceiver, LaneSender,
+    Request, VERSION,
 };
 
-use crate::client::{EINVAL, EMFILE, refuse};
-use crate::record::Record;
+use crate::client::{EINVAL, EMFILE, House, refuse};
 use crate::view::send;
+use relay::Relayed;
 
 /// How long the client and the process inside are waited for when the other one is done.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Does what is asked, puts it on record, and tells the client how the process ended that did it.
-pub(crate) async fn serve(
-    mut client: Channel,
-    order: FileOrder,
-    init: &Connection,
-    record: &Record,
-) -> Result<(), LaneError> {
+pub(crate) async fn serve(mut client: Channel, order: FileOrder, house: &House) -> Result<(), LaneError> {
     let what = order.request.as_ref().and_then(|request| describe(request.ask.as_ref()?));
     let Ok(passed) = client.handle.take_passed() else { return refuse(&mut client, EMFILE).await };
     if passed.as_ref().is_some_and(|descriptor| !is_pipe(descriptor)) {
@@ -39,7 +38,7 @@ pub(crate) async fn serve(
     let Channel { mut messages, input, output, error, handle } = client;
     let (is_passed, counts) = (passed.is_some(), Counts::default());
     let lanes = Lanes { input: input.receiver, output: output.sender, error: error.sender };
-    let mut passing = pin!(pass(&mut messages.sender, lanes, order, passed, init, &counts));
+    let mut passing = pin!(pass(&mut messages.sender, lanes, order, passed, house, &counts));
     let mut told = None;
     // If the client leaves, the inner channel is dropped with what is done for it, and init ends the process.
     let served = tokio::select! {
@@ -62,7 +61,7 @@ pub(crate) async fn serve(
             Direction::Out => Some(counts.read.load(Ordering::Relaxed)),
         };
         let ok = matches!(served, Ok(Some(0)));
-        record.file(&Event::File { operation, path, direction, bytes, ok });
+        house.record.file(&Event::File { operation, path, direction, bytes, ok });
     }
     // Only now: when the channel is closed, the client may rely on the record.
     drop(handle);
@@ -114,13 +113,19 @@ async fn pass(
     client: Lanes,
     order: FileOrder,
     passed: Option<OwnedFd>,
-    init: &Connection,
+    house: &House,
     counts: &Counts,
 ) -> Result<Option<i32>, LaneError> {
-    let inside = init.open().map_err(|_| LaneError::Closed)?;
-    if let Some(pipe) = passed {
-        inside.handle.pass(pipe)?;
-    }
+    let inside = house.init.open().map_err(|_| LaneError::Closed)?;
+    let mut order = order;
+    let relayed = match passed {
+        Some(pipe) if !house.way.carries_descriptors() => Relayed::of(&mut order, pipe),
+        Some(pipe) => {
+            inside.handle.pass(pipe)?;
+            Relayed::Nothing
+        }
+        None => Relayed::Nothing,
+    };
     let exec = Exec {
         argv: vec![jail::INIT_PATH.into(), "files".into()],
         workdir: order.workdir,
@@ -134,9 +139,28 @@ async fn pass(
     let mut input = inside.input.sender;
     input.send_message(&order.request.unwrap_or_default()).await?;
 
-    let _feeding = AbortOnDrop(tokio::spawn(pump(client.input, input, Arc::clone(&counts.written))));
-    let output = tokio::spawn(pump(inside.output.receiver, client.output, Arc::clone(&counts.read)));
-    let replies = tokio::spawn(pump(inside.error.receiver, client.error, Arc::default()));
+    let (written, read) = (Arc::clone(&counts.written), Arc::clone(&counts.read));
+    let (feeding, output, replies) = match relayed {
+        Relayed::Nothing => (
+            tokio::spawn(pump(client.input, input, written)),
+            tokio::spawn(pump(inside.output.receiver, client.output, read)),
+            tokio::spawn(pump(inside.error.receiver, client.error, Arc::default())),
+        ),
+        Relayed::In(pipe) => (
+            tokio::spawn(relay::feed(pipe, input)),
+            tokio::spawn(pump(inside.output.receiver, client.output, read)),
+            tokio::spawn(pump(inside.error.receiver, client.error, Arc::default())),
+        ),
+        Relayed::Out(pipe) => {
+            let (passing, passed) = oneshot::channel();
+            (
+                tokio::spawn(pump(client.input, input, written)),
+                tokio::spawn(relay::drain(inside.output.receiver, pipe, passing)),
+                tokio::spawn(relay::tell(inside.error.receiver, client.error, passed)),
+            )
+        }
+    };
+    let _feeding = AbortOnDrop(feeding);
     let mut happening = inside.messages.receiver;
     while let Some(message) = happening.next_message::<ExecEvent>().await? {
         match message.event {

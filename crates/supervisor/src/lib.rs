@@ -26,13 +26,13 @@ use std::time::Duration;
 
 use audit::{StopReason, WriteError, Writer};
 use failpoint::Point;
-use handover::{Bequest, Plea, Stay};
+use handover::{Bequest, Inward, Plea, Stay};
 use jail::ConfineError;
 use policy::Timeout;
 use tokio::net::UnixListener;
-use wire::Side;
+use wire::{Ask, Dial, Dialled, Request, Side, VERSION};
 
-use client::House;
+use client::{House, Inside};
 use keeper::Keeper;
 use ports::PublishError;
 use record::{Record, RecordError};
@@ -118,7 +118,7 @@ async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
 
     let record = Record::go_on(Writer::new(bequest.audit, bequest.head)?, bequest.stay);
     let network = bequest.gate.is_some().then_some(bequest.network);
-    let house = House::new(init, keeper.clone(), record, network);
+    let house = House::new(Inside { init, way: bequest.way }, keeper.clone(), record, network);
     if let (Some(network), Some(gate)) = (&house.network, bequest.gate) {
         network.open(async_stream(gate)?);
     }
@@ -126,6 +126,10 @@ async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
     // Beside all else: a question that was dropped halfway would leave its answer to the next one.
     tokio::spawn(async move { renewed.record.renew(&renewed.keeper).await });
     bequest.ports.into_iter().try_for_each(|port| house.ports.add(port))?;
+    if bequest.way != Inward::Straight {
+        let house = Arc::clone(&house);
+        tokio::spawn(async move { herald(&house).await });
+    }
     let first = client::serve(bequest.client, &house)?;
     failpoint::pass(Point::SupervisorServing);
     let accept = async {
@@ -189,6 +193,18 @@ async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
     keeper.end().await;
     failpoint::pass(Point::SupervisorLeaving);
     Ok(())
+}
+
+/// Tells the keeper as soon as init is heard of: where a runtime starts it, nobody else knows. It is asked to connect to
+/// no port at all, and whatever it answers, it is there to answer.
+async fn herald(house: &House) {
+    let Ok(mut channel) = house.init.open() else { return };
+    let request = Request { version: VERSION, ask: Some(Ask::Dial(Dial { port: 0 })) };
+    if channel.messages.sender.send_message(&request).await.is_ok()
+        && let Ok(Some(_)) = channel.messages.receiver.next_message::<Dialled>().await
+    {
+        house.keeper.plead(Plea::Up).await;
+    }
 }
 
 /// What happens after so long; never, where there is no limit.

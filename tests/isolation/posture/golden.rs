@@ -38,6 +38,13 @@ impl Values {
         if caller == Caller::Root {
             values.insert("base", base(posture).to_string());
         }
+        let yard = match caller {
+            Caller::Root => ["base", "base"],
+            Caller::Subordinate => ["subuids", "subuids"],
+            Caller::Single => ["caller", "caller-group"],
+        };
+        let roots = yard.map(|name| values.get(name).cloned().unwrap_or_default());
+        values.extend(["yard-root", "yard-root-group"].into_iter().zip(roots));
         Self(values)
     }
 
@@ -89,6 +96,21 @@ impl Golden {
         let text = std::fs::read_to_string(workspace_root().join("tests/golden").join(name)).unwrap();
         let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
         Self { lines: lines.map(str::to_owned).collect() }
+    }
+
+    /// The same but for what another file says: lines of its own, and after a `-` those that are not so there.
+    pub(crate) fn but(mut self, name: &str) -> Self {
+        for line in Self::read(name).lines {
+            match line.strip_prefix("- ") {
+                Some(other) => {
+                    let count = self.lines.len();
+                    self.lines.retain(|line| line != other);
+                    assert!(self.lines.len() < count, "{name}: there is no line '{other}' to take out");
+                }
+                None => self.lines.push(line),
+            }
+        }
+        self
     }
 
     /// Every line of the posture that should not be, and every line that should be and is not.

@@ -26,6 +26,12 @@ impl Posture {
         Self { lines }
     }
 
+    /// The same but for lines of one kind.
+    pub(crate) fn without(mut self, name: &str) -> Self {
+        self.lines.retain(|line| !line.starts_with(&format!("{name} ")));
+        self
+    }
+
     /// The rest of the only line that begins so.
     pub(crate) fn value(&self, name: &str) -> &str {
         let found = self.lines.iter().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));

@@ -5,6 +5,7 @@
 //! It stands on the owner's side, changes nothing on the machine and leaves nothing behind.
 
 mod advice;
+mod backends;
 mod container;
 mod limits;
 mod sandbox;
@@ -17,7 +18,7 @@ use serde::Serialize;
 use crate::directories::Directories;
 use crate::error::EngineError;
 use crate::start::Engine;
-use surroundings::Surroundings;
+pub(crate) use surroundings::Surroundings;
 
 pub use limits::{LIMITS_PROBE, limits_probe};
 
@@ -100,7 +101,11 @@ impl Checkup {
         if !finding.is_ok() {
             finding.fix = blocker.or(finding.fix);
         }
+        let starts = finding.is_ok();
         probes.push(finding);
+        if starts {
+            probes.extend(backends::findings(engine, begin));
+        }
         Ok(Self {
             version: env!("CARGO_PKG_VERSION"),
             kernel: surroundings.kernel,

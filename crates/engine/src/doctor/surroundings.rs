@@ -11,28 +11,28 @@ use super::{Finding, Health};
 
 /// The settings that matter, as they are read here.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Surroundings {
+pub(crate) struct Surroundings {
     pub(super) kernel: String,
-    pub(super) uid: u32,
+    pub(crate) uid: u32,
     pub(super) gid: u32,
-    pub(super) user: String,
+    pub(crate) user: String,
     /// Our own program, for a profile that names it.
     pub(super) program: PathBuf,
     pub(super) container: Option<Container>,
     /// user.max_user_namespaces.
     pub(super) namespaces: Option<u64>,
     /// kernel.apparmor_restrict_unprivileged_userns is on.
-    pub(super) apparmor_restricts: bool,
+    pub(crate) apparmor_restricts: bool,
     /// kernel.unprivileged_userns_clone, a setting of Debian's, is off.
     pub(super) clone_is_closed: bool,
     /// systemd runs the machine.
-    pub(super) has_systemd: bool,
+    pub(crate) has_systemd: bool,
     /// The security modules that are on, in their order.
     pub(super) security_modules: String,
     /// Setuid programs give the caller nothing.
     pub(super) no_new_privileges: bool,
     /// The first id that no range of /etc/subuid or /etc/subgid has.
-    pub(super) free_ids: u64,
+    pub(crate) free_ids: u64,
     /// The programs that install packages here.
     pub(super) installer: Option<Installer>,
 }
@@ -73,7 +73,7 @@ const INSTALLERS: [Installer; 5] = [
 const FIRST_SUBORDINATE: u64 = 100_000;
 
 impl Surroundings {
-    pub(super) fn read() -> Self {
+    pub(crate) fn read() -> Self {
         let uid = geteuid().as_raw();
         Self {
             kernel: uname().release().to_string_lossy().into_owned(),
@@ -103,8 +103,48 @@ impl Surroundings {
         }
     }
 
-    pub(super) const fn is_root(&self) -> bool {
+    pub(crate) const fn is_root(&self) -> bool {
         self.uid == 0
+    }
+
+    /// A command that root runs, for whoever asks.
+    pub(crate) fn as_root(&self, argv: Vec<String>) -> Vec<String> {
+        let before = (!self.is_root()).then(|| "sudo".to_owned());
+        before.into_iter().chain(argv).collect()
+    }
+
+    /// Where programs are installed that are for everybody.
+    pub(crate) fn programs(&self) -> PathBuf {
+        PathBuf::from("/usr/local/bin")
+    }
+
+    /// A range of ids that nobody has, as usermod takes it.
+    pub(crate) fn free_range(&self) -> String {
+        format!("{}-{}", self.free_ids, self.free_ids + 65535)
+    }
+
+    /// What brings newuidmap, where the machine's installer is known.
+    pub(crate) fn install_uidmap(&self) -> Option<Vec<String>> {
+        let installer = self.installer?;
+        let words = installer.command.split(' ').filter(|word| *word != "sudo");
+        Some(words.chain([installer.uidmap]).map(str::to_owned).collect())
+    }
+
+    /// The profile that gives our program its user namespaces.
+    pub(crate) fn apparmor_profile(&self) -> String {
+        let program = self.program.display();
+        format!(
+            "abi <abi/4.0>,\ninclude <tunables/global>\nprofile agentbox \"{program}\" flags=(unconfined) {{\n  userns,\n}}\n"
+        )
+    }
+
+    /// Whether systemd lets this user's sandboxes limit processors; where there is nothing to read, it is not in the way.
+    pub(crate) fn hands_processors_on(&self) -> bool {
+        let uid = self.uid;
+        let slice =
+            format!("/sys/fs/cgroup/user.slice/user-{uid}.slice/user@{uid}.service/cgroup.controllers");
+        let controllers = text(Path::new(&slice));
+        controllers.is_empty() || controllers.split_whitespace().any(|controller| controller == "cpu")
     }
 
     /// The limit on user namespaces, as a finding of its own.
@@ -206,5 +246,15 @@ mod tests {
         let passwd = "root:x:0:0::/root:/bin/sh\nann:x:1001:1001::/home/ann:/bin/sh\n";
         assert_eq!(user_name(passwd, 1001).as_deref(), Some("ann"));
         assert_eq!(user_name(passwd, 1002), None);
+    }
+
+    #[test]
+    fn an_ordinary_user_asks_another_for_what_takes_root() {
+        let user =
+            Surroundings { uid: 1000, user: "ann".to_owned(), free_ids: 100_000, ..Default::default() };
+        assert_eq!(user.as_root(vec!["true".to_owned()]), ["sudo", "true"]);
+        let root = Surroundings { uid: 0, ..Default::default() };
+        assert_eq!(root.as_root(vec!["true".to_owned()]), ["true"]);
+        assert_eq!(user.free_range(), "100000-165535");
     }
 }

@@ -6,13 +6,14 @@ use std::os::fd::{AsFd as _, BorrowedFd};
 use policy::Nesting;
 
 use super::{
-    AGAIN, ATTACH, BIND, BUILDER, Brief, COVER, DIRECTORY, FILE, FILE_SYSTEM, NO_LIMIT, OVERLAY, PLACE,
-    SETTING, SYMLINK, UNMOUNT,
+    AGAIN, ATTACH, BIND, BUILDER, Brief, COVER, DIRECTORY, ENTER, FILE, FILE_SYSTEM, Last, NO_LIMIT, OVERLAY,
+    PLACE, SEAL, SETTING, SYMLINK, UNMOUNT,
 };
 use crate::cgroup::Cgroup;
 use crate::network::Wiring;
 use crate::plan::{Plan, Rooted};
 use crate::step::{Owner, Step};
+use crate::yard::Yard;
 
 /// A blueprint that is being written.
 #[derive(Default)]
@@ -34,6 +35,8 @@ impl<'plan> Draft<'plan> {
     pub(crate) fn new(plan: &'plan Plan, root: &'plan Rooted) -> Self {
         let mut draft = Self::default();
         draft.trees.extend(plan.cgroup.iter().flat_map(Cgroup::doors));
+        let doors = draft.trees.len();
+        draft.trees.extend(plan.yard.iter().map(Yard::complaints));
         let mut limits = plan.limits.iter().copied();
         draft.brief(&Brief {
             staging: &plan.staging,
@@ -44,7 +47,8 @@ impl<'plan> Draft<'plan> {
             nesting: plan.nesting,
             wiring: plan.wiring.as_ref().map(Wiring::laid),
             limits: std::array::from_fn(|_| limits.next()),
-            doors: draft.trees.len(),
+            doors,
+            last: plan.yard.as_ref().map_or(Last::Builder, |yard| Last::Runtime(yard.program())),
         });
         draft.put_number(root.init_arguments.len() as u64);
         for argument in &root.init_arguments {
@@ -70,6 +74,11 @@ impl<'plan> Draft<'plan> {
             self.put_number(value);
         }
         self.put_number(brief.doors as u64);
+        let path = match brief.last {
+            Last::Builder => c"",
+            Last::Runtime(path) => path,
+        };
+        self.put_sized(path.to_bytes_with_nul());
     }
 
     pub(super) fn steps(&mut self, steps: &'plan [Step]) {
@@ -137,6 +146,8 @@ impl<'plan> Draft<'plan> {
             Step::Setting { path, value } => {
                 Record { kind: SETTING, texts: [path, c"", c""], bytes: value, ..record }
             }
+            Step::Enter { path } => Record { kind: ENTER, texts: [path, c"", c""], ..record },
+            Step::Seal { path } => Record { kind: SEAL, texts: [path, c"", c""], ..record },
         }
     }
 }

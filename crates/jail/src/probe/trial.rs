@@ -11,6 +11,7 @@ use crate::error::JailError;
 use crate::helper::Helper;
 use crate::ids::IdMap;
 use crate::sys::{self, Cloned, Errno, Outcome};
+use crate::yard::Face;
 
 /// A step that was refused.
 #[derive(Debug)]
@@ -70,7 +71,9 @@ impl<'ids> Trial<'ids> {
             Cloned::Parent { pid, pidfd } => (pid, pidfd),
         };
         drop(status_inner);
-        let mapped = self.ids.map_or(Ok(()), |ids| ids.write(pid)?.into_iter().try_for_each(Helper::finish));
+        let mapped = self
+            .ids
+            .map_or(Ok(()), |ids| ids.write(pid, Face::Agent)?.into_iter().try_for_each(Helper::finish));
         if mapped.is_ok() {
             // A child that is gone already says so by its silence.
             let _ = rustix::io::write(&gate, b"g");

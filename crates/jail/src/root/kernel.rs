@@ -9,7 +9,7 @@ use crate::error::JailError;
 use crate::read;
 use crate::step::{Bound, Step, host_path, inside};
 
-const HIDDEN_FILES: [&str; 11] = [
+pub(crate) const HIDDEN_FILES: [&str; 11] = [
     "config.gz",
     "kallsyms",
     "kcore",
@@ -22,7 +22,7 @@ const HIDDEN_FILES: [&str; 11] = [
     "sysrq-trigger",
     "timer_list",
 ];
-const HIDDEN_DIRECTORIES: [&str; 8] =
+pub(crate) const HIDDEN_DIRECTORIES: [&str; 8] =
     ["acpi", "asound", "bus", "driver", "dynamic_debug", "fs", "irq", "scsi"];
 const SEALED: u64 = libc::MS_RDONLY | libc::MS_NOSUID | libc::MS_NODEV | libc::MS_NOEXEC;
 

@@ -24,6 +24,7 @@ use crate::step::{Bound, Owner, Step, host_path, inside};
 
 pub use direct::Direct;
 pub(crate) use etc::host_name;
+pub(crate) use kernel::{HIDDEN_DIRECTORIES, HIDDEN_FILES};
 pub use layered::{Layered, OBJECTS, shows_at_its_own_path};
 pub use tools::{OwnerTools, tool_environment, tool_path};
 
@@ -150,6 +151,11 @@ fn skeleton(spec: &SandboxSpec, ids: &IdMap) -> Result<Vec<Step>, JailError> {
         steps.push(link(target, path)?);
     }
     Ok(steps)
+}
+
+/// Programs and libraries of the host, for a runtime that needs some.
+pub(crate) fn system_trees() -> Result<Vec<Step>, JailError> {
+    system::steps(Path::new("/"))
 }
 
 fn link(target: &str, path: &str) -> Result<Step, JailError> {

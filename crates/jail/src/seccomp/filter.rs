@@ -98,6 +98,18 @@ impl Program {
     pub fn instructions(&self) -> &[sock_filter] {
         &self.instructions
     }
+
+    /// The instructions as the kernel reads them, for another process to install.
+    #[must_use]
+    pub fn bytes(&self) -> Vec<u8> {
+        let one = |step: &sock_filter| {
+            let mut bytes = step.code.to_ne_bytes().to_vec();
+            bytes.extend([step.jt, step.jf]);
+            bytes.extend(step.k.to_ne_bytes());
+            bytes
+        };
+        self.instructions.iter().flat_map(one).collect()
+    }
 }
 
 #[cfg(test)]

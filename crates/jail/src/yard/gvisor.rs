@@ -1,0 +1,119 @@
+//! What runsc is told. Its traps are known from having been stepped into; each has a test.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use policy::network::Mode;
+use policy::{Isolation, OciRuntime, Platform, SandboxSpec, Workspace};
+
+use super::bundle::Mount;
+use super::{Inside, ROOT};
+use crate::root::WRITABLE;
+
+/// How many directory entries it keeps at hand for each tree; far below the descriptors that it may have.
+const ENTRIES: u64 = 15_000;
+/// What is its own to make, and lies in its own memory.
+const SHARED_MEMORY: &str = "/dev/shm";
+
+/// The command line. Never `--rootless`: it is the root of a namespace of ours already, and with that flag it refuses
+/// what it can do there.
+pub(super) fn command(runtime: &OciRuntime, spec: &SandboxSpec) -> Vec<String> {
+    let platform = runtime.platform.unwrap_or(Platform::Systrap);
+    let network = if spec.network.mode == Mode::None { "none" } else { "host" };
+    let mut words = vec![
+        "runsc".to_owned(),
+        // A tmpfs of the yard's, which ends with it; so does the namespace that it pins there.
+        "--root=/run/runsc".to_owned(),
+        format!("--platform={platform}"),
+        // The builder has joined the sandbox's cgroups before.
+        "--ignore-cgroups".to_owned(),
+        // Whatever is written goes to the files that we limit, not to memory of the host's.
+        "--overlay2=none".to_owned(),
+        "--host-settings=ignore".to_owned(),
+        // The yard's network namespace, in which our rules stand; with none, only its own loopback.
+        format!("--network={network}"),
+        // The host's programs may change while it runs; so may trees that are said to, see below.
+        "--file-access=shared".to_owned(),
+        "--file-access-mounts=exclusive".to_owned(),
+        format!("--dcache={}", entries()),
+        format!("--directfs={}", spec.isolation != Isolation::Strict),
+        // Its last words go where its complaints do.
+        "--panic-log=/proc/self/fd/2".to_owned(),
+    ];
+    words.extend(["run", "--bundle=/bundle"].map(str::to_owned));
+    words.push(spec.id.to_string());
+    words
+}
+
+/// As many as are of use, and far fewer than it may have descriptors: each entry holds one, two once it was read, and
+/// what is open inside holds others.
+fn entries() -> u64 {
+    let files = rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum.unwrap_or(u64::MAX);
+    (files / 4).min(ENTRIES)
+}
+
+/// What can be written: each a tree of its own, as the root is read-only for it as well.
+pub(super) fn mounts(inside: &Inside<'_>) -> Vec<Mount> {
+    let size = inside.spec.limits.disk.as_bytes();
+    let options = ["nosuid", "nodev", "mode=1777"].map(str::to_owned);
+    let memory = Mount {
+        destination: PathBuf::from(SHARED_MEMORY),
+        kind: "tmpfs",
+        source: PathBuf::from("tmpfs"),
+        options: options.into_iter().chain([format!("size={size}")]).collect(),
+    };
+    let trees = trees(inside).into_iter().map(|path| Mount {
+        source: outside(&path),
+        destination: path,
+        kind: "bind",
+        options: ["rbind", "nosuid", "nodev"].map(str::to_owned).to_vec(),
+    });
+    std::iter::once(memory).chain(trees).collect()
+}
+
+/// Trees that somebody else may change while it runs have to be looked at again for each name; the others, which are its
+/// own, need not. That is said of the former: runsc puts a layer of its own over what is called the sandbox's alone.
+pub(super) fn annotations(inside: &Inside<'_>) -> BTreeMap<String, String> {
+    let mut hints = BTreeMap::new();
+    let others = trees(inside).into_iter().filter(|path| !is_its_own(path, inside));
+    for (number, path) in others.enumerate() {
+        let mut hint = |what: &str, value: &str| {
+            hints.insert(format!("dev.gvisor.spec.mount.tree{number}.{what}"), value.to_owned());
+        };
+        hint("source", &outside(&path).to_string_lossy());
+        hint("type", "bind");
+        hint("share", "shared");
+        hint("options", "rw");
+    }
+    hints
+}
+
+/// Whether nobody but this sandbox changes a tree, and it only at that place. What the owner changes under a layer
+/// meanwhile need not be seen.
+fn is_its_own(path: &Path, inside: &Inside<'_>) -> bool {
+    let is_below = |other: &Path| other != path && other.starts_with(path);
+    let mut others = inside.spec.mounts.iter().map(|mount| mount.target.as_path());
+    let holds_anothers = others.any(is_below) || inside.writable.iter().any(|other| is_below(other));
+    match path.to_str() {
+        Some("/home/agent" | "/tmp") => !holds_anothers,
+        Some("/workspace") => match &inside.spec.workspace {
+            Workspace::Empty | Workspace::Review(_) => !holds_anothers,
+            Workspace::Direct(_) => false,
+        },
+        _ => false,
+    }
+}
+
+fn trees(inside: &Inside<'_>) -> Vec<PathBuf> {
+    let all = WRITABLE.iter().filter(|path| **path != SHARED_MEMORY).map(PathBuf::from);
+    let mut all: Vec<PathBuf> = all.chain(inside.writable.iter().cloned()).collect();
+    // What lies below another comes after it.
+    all.sort();
+    all.dedup();
+    all
+}
+
+/// Where a path inside is in the yard.
+fn outside(path: &Path) -> PathBuf {
+    Path::new("/").join(ROOT).join(path.strip_prefix("/").unwrap_or(path))
+}

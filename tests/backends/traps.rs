@@ -1,0 +1,101 @@
+//! What a driver of these programs has to know, each as a test of what would go wrong.
+
+use std::fs;
+use std::time::Duration;
+
+use harness::callers;
+use policy::Backend;
+
+use crate::{backends, with};
+
+fn has_gvisor() -> bool {
+    backends().contains(&Backend::Gvisor)
+}
+
+// runsc makes missing mount points in the root that it is given, also where that is read-only.
+callers!(nothing_appears_in_the_roots_of_the_host, |caller| {
+    let listed = |path: &str| {
+        let mut names: Vec<_> = fs::read_dir(path).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    let before = [listed("/"), listed("/usr"), listed("/run")];
+    let directory = caller.directory();
+    let mount = format!("{}:/new/place:rw", directory.path().display());
+    for backend in backends() {
+        with(caller, backend).options(["--mount", &mount]).run(["touch", "/new/place/file"]).assert_success();
+    }
+    assert!(directory.path().join("file").exists());
+    assert_eq!([listed("/"), listed("/usr"), listed("/run")], before);
+});
+
+// A tight limit of the host's would end gVisor's kernel; its own limit refuses a process and nothing more.
+callers!(too_many_processes_are_refused_and_the_sandbox_goes_on, |caller| {
+    for backend in backends() {
+        let script = "for i in $(seq 150); do sleep 20 & done 2>/dev/null; echo $(jobs -p | wc -l); kill $(jobs -p); exit 9";
+        let finished = with(caller, backend).options(["--pids", "40"]).run(["bash", "-c", script]);
+        assert!([9, 254].contains(&finished.code), "{backend}: {} {}", finished.code, finished.stderr());
+        // Some were started and most were not; that bash gives up is as good as that it goes on.
+        let started = finished.stdout().trim().parse::<u32>().unwrap_or(0);
+        assert!(started < 110, "{backend}: {started}");
+    }
+});
+
+// Only what is the sandbox's alone may be kept in its kernel's memory: the owner changes the rest at any time.
+callers!(what_the_owner_changes_is_seen_inside, |caller| {
+    if !has_gvisor() {
+        return;
+    }
+    let directory = caller.directory();
+    let file = directory.path().join("file");
+    fs::write(&file, "first\n").unwrap();
+    caller.own(&file);
+    let mount = format!("{}:/data:rw", directory.path().display());
+    let script = "cat /data/file; read go; cat /data/file; ls /data; echo inside > /data/back";
+    let mut running = with(caller, Backend::Gvisor).options(["--mount", &mount]).start(["sh", "-c", script]);
+    running.wait_for("first\n");
+    fs::write(&file, "second, and longer than the first\n").unwrap();
+    fs::write(directory.path().join("other"), "").unwrap();
+    std::io::Write::write_all(running.stdin.as_mut().unwrap(), b"go\n").unwrap();
+    let stdout = running.finish().assert_success().stdout();
+    assert!(stdout.contains("second, and longer than the first\n"), "{stdout}");
+    assert!(stdout.contains("other"), "{stdout}");
+    assert_eq!(fs::read_to_string(directory.path().join("back")).unwrap(), "inside\n");
+});
+
+// Its kernel keeps a descriptor for each entry that it remembers, and has no more of them than it may have.
+callers!(a_tree_of_many_files_is_read_without_running_out_of_descriptors, |caller| {
+    if !has_gvisor() {
+        return;
+    }
+    let script = "mkdir t; cd t; for d in $(seq 60); do mkdir $d; (cd $d; seq 300 | xargs touch); done; find . -type f | wc -l; \
+                  find . -type f | xargs cat | wc -c";
+    let limited = ["/usr/bin/prlimit", "--nofile=4096:4096"];
+    let finished = with(caller, Backend::Gvisor).behind(limited).run(["bash", "-c", script]);
+    assert_eq!(finished.assert_success().stdout(), "18000\n0\n");
+});
+
+// With `--isolation strict` it asks another process for files, and has no network of the host's.
+callers!(strict_isolation_takes_its_own_kernel_for_everything, |caller| {
+    if !has_gvisor() || caller != Caller::Root {
+        return;
+    }
+    let strict = || with(caller, Backend::Gvisor).options(["--isolation", "strict", "--report"]);
+    let finished = strict().run(["sh", "-c", "echo mine > file; cat file; grep -c directfs /proc/mounts"]);
+    assert_eq!(finished.assert_code(1).stdout(), "mine\n0\n");
+    assert!(finished.stderr().contains("asks another process for files"), "{}", finished.stderr());
+    let refused = strict().options(["--allow", "example.com"]).run(["true"]).assert_refused().stderr();
+    assert!(refused.contains("own-kernel"), "{refused}");
+});
+
+// The platform that was found once is not looked for again.
+callers!(a_second_start_asks_nobody_what_the_program_is, |caller| {
+    if !has_gvisor() {
+        return;
+    }
+    with(caller, Backend::Gvisor).run(["true"]).assert_success();
+    let begun = std::time::Instant::now();
+    with(caller, Backend::Gvisor).run(["true"]).assert_success();
+    // Trying a platform out takes a whole sandbox; this is no measure of speed, but of a hang.
+    assert!(begun.elapsed() < Duration::from_secs(60));
+});
