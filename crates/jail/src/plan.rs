@@ -5,7 +5,7 @@ use std::ffi::CString;
 use std::path::{Path, PathBuf};
 
 use policy::network::Mode;
-use policy::{Isolation, Nesting, Report, SandboxSpec, State, Wall, WallReport, Workspace};
+use policy::{Isolation, Nesting, Report, Root, SandboxSpec, State, Wall, WallReport, Workspace};
 
 use crate::cgroup::Cgroup;
 use crate::error::{Gap, JailError};
@@ -80,7 +80,7 @@ impl Plan {
         let Granted { survey, ids, cgroup, mut report } = granted;
         let (spec, ids) = (&*weaken.spec(spec), weaken.ids(ids));
         ids.check_user(spec.user)?;
-        if matches!(site.tree, Some(Tree::Layered(_))) {
+        if matches!(site.tree, Some(Tree::Layered(_))) || matches!(spec.root, Root::Image(_)) {
             ids.check_overlays()?;
         }
         report_walls(&mut report, spec, site.kept.is_some(), survey);

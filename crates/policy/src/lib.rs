@@ -30,7 +30,7 @@ pub use path::{PathError, SandboxPath};
 pub use port::{HostPort, PORTS_LIMIT, PortError, PublishedPort};
 pub use report::{Report, State, Wall, WallReport};
 pub use size::{Size, SizeError};
-pub use spec::{Backend, Isolation, Nesting, Root, SandboxSpec, Tools};
+pub use spec::{Backend, ImageRoot, Isolation, Nesting, Root, SandboxSpec, Tools};
 pub use timeout::{Timeout, TimeoutError};
 pub use user::{AGENT_GID, AGENT_UID, User, UserError};
 pub use workspace::{Cover, CoverWith, Workspace, WorkspaceError};
