@@ -11,6 +11,7 @@ mod exec;
 mod gateway;
 mod goal;
 mod idle;
+mod images;
 mod interrupt;
 mod kernel;
 mod leaks;
@@ -186,6 +187,9 @@ fn measure_as_worker(effort: Effort, parts: Parts<'_>) -> Result<Vec<Line>> {
     }
     if parts.include("review") {
         lines.extend(review::measure(&who, effort)?);
+    }
+    if parts.include("images") {
+        lines.extend(images::measure(&who, effort)?);
     }
     if parts.include("together") {
         lines.extend(together::measure(&who, effort)?);
