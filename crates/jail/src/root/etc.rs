@@ -13,7 +13,7 @@ use crate::root::layers::{Layers, Seen};
 use crate::step::{Bound, Owner, Step, host_path, inside};
 
 /// What may come in, below /etc. A name that ends in `*` stands for every name that begins so.
-const ALLOWED: [&str; 28] = [
+const ALLOWED: [&str; 29] = [
     // Certificates, never private keys.
     "ca-certificates.conf",
     "crypto-policies",
@@ -26,7 +26,8 @@ const ALLOWED: [&str; 28] = [
     // Finding libraries and programs.
     "alternatives",
     "ld.so.cache",
-    "ld-musl-*",
+    "ld-musl-aarch64.path",
+    "ld-musl-x86_64.path",
     // Time, language, keyboards.
     "inputrc",
     "locale.alias",
