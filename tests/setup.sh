@@ -8,7 +8,8 @@ needs=(
   bwrap:bubblewrap runc:runc crun:crun newuidmap:uidmap qemu-system-x86_64:qemu-system-x86 busybox:busybox-static
   cpio:cpio less:less nano:nano mc:mc strace:strace gdb:gdb tmux:tmux vim:vim-tiny htop:htop git:git gcc:gcc c++:g++ node:nodejs
   /usr/bin/python3:python3 java:default-jdk-headless ip:iproute2 setpriv:util-linux ps:procps
-  nft:nftables curl:curl openssl:openssl ssh:openssh-client /usr/sbin/sshd:openssh-server
+  skopeo:skopeo buildah:buildah umoci:umoci podman:podman docker-registry:docker-registry mmdebstrap:mmdebstrap zstd:zstd
+  musl-gcc:musl-tools nft:nftables curl:curl openssl:openssl ssh:openssh-client /usr/sbin/sshd:openssh-server
 )
 
 missing=()
@@ -25,6 +26,8 @@ if [ ${#missing[@]} != 0 ] && command -v apt-get >/dev/null; then
   echo "installing: ${missing[*]}" >&2
   # Tests start an sshd of their own; the package must not start one on this machine, now or later.
   [ -e /usr/sbin/sshd ] || { mkdir -p /etc/ssh && touch /etc/ssh/sshd_not_to_be_run; }
+  # Nor a registry, of which tests start their own.
+  [ -e /usr/bin/docker-registry ] || { [ -d /run/systemd/system ] && systemctl mask --now docker-registry 2>/dev/null || true; }
   apt-get update -qq
   DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
 fi

@@ -12,6 +12,7 @@ mod gateway;
 mod goal;
 mod gvisor;
 mod idle;
+mod images;
 mod interrupt;
 mod kernel;
 mod leaks;
@@ -190,6 +191,9 @@ fn measure_as_worker(effort: Effort, parts: Parts<'_>) -> Result<Vec<Line>> {
     }
     if parts.include("gvisor") {
         lines.extend(gvisor::measure(&who, effort)?);
+    }
+    if parts.include("images") {
+        lines.extend(images::measure(&who, effort)?);
     }
     if parts.include("together") {
         lines.extend(together::measure(&who, effort)?);

@@ -3,6 +3,9 @@
 
 mod allowlist;
 mod frames;
+mod layers;
+mod manifests;
+mod references;
 mod terminal;
 
 /// Something that is fuzzed.
@@ -15,7 +18,7 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 20] = [
+pub const TARGETS: [Target; 23] = [
     Target { name: "allowlist", check: allowlist::check },
     Target { name: "authority", check: gateway::fuzz::authority },
     Target { name: "chunks", check: gateway::fuzz::chunks },
@@ -26,9 +29,12 @@ pub const TARGETS: [Target; 20] = [
     Target { name: "frames", check: frames::check },
     Target { name: "hello", check: gateway::fuzz::hello },
     Target { name: "jwt", check: gateway::fuzz::jwt },
+    Target { name: "layers", check: layers::check },
     Target { name: "listing", check: workspace::fuzz::listing },
+    Target { name: "manifests", check: manifests::check },
     Target { name: "names", check: workspace::fuzz::names },
     Target { name: "quote", check: workspace::fuzz::quote },
+    Target { name: "references", check: references::check },
     Target { name: "request", check: gateway::fuzz::request },
     Target { name: "response", check: gateway::fuzz::response },
     Target { name: "settings", check: workspace::fuzz::settings },

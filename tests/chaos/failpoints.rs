@@ -120,8 +120,9 @@ fn walk_over(caller: Caller, how: How, points: &[Point]) {
 }
 
 callers!(killed_at_every_point, |caller| {
-    // Those of a review are walked over where there is one: in the tests of `workspace`.
-    let points: Vec<Point> = Point::ALL.iter().copied().filter(|it| !Point::REVIEW.contains(it)).collect();
+    // Those of a review are walked over where there is one, in the tests of `workspace`, and those of an image in `images`.
+    let elsewhere = [Point::REVIEW, Point::IMAGE].concat();
+    let points: Vec<Point> = Point::ALL.iter().copied().filter(|it| !elsewhere.contains(it)).collect();
     walk_over(caller, How::Kill, &points);
 });
 

@@ -72,6 +72,8 @@ fn help() {
         "rm",
         "audit",
         "gc",
+        "image",
+        "commit",
     ] {
         assert_says(caller, &format!("help-{command}"), &[command, "--help"]);
     }

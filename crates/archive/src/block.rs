@@ -38,6 +38,10 @@ pub enum Field {
     Size,
     /// When the file was last written.
     Time,
+    /// The number of its owner.
+    User,
+    /// The number of its group.
+    Group,
 }
 
 /// What is no file, directory or link.
@@ -113,6 +117,8 @@ pub(crate) struct Header {
     pub(crate) mode: u32,
     pub(crate) size: u64,
     pub(crate) seconds: i64,
+    pub(crate) uid: u64,
+    pub(crate) gid: u64,
 }
 
 impl Header {
@@ -143,6 +149,9 @@ impl Header {
             mode: u32::try_from(number(MODE, Field::Mode)?).map_err(|_| HeaderError::Number(Field::Mode))?,
             size: u64::try_from(number(SIZE, Field::Size)?).map_err(|_| HeaderError::Number(Field::Size))?,
             seconds: number(TIME, Field::Time)?,
+            uid: u64::try_from(number(USER, Field::User)?).map_err(|_| HeaderError::Number(Field::User))?,
+            gid: u64::try_from(number(GROUP, Field::Group)?)
+                .map_err(|_| HeaderError::Number(Field::Group))?,
         })
     }
 }
@@ -171,10 +180,12 @@ pub(crate) struct Fields<'a> {
     pub(crate) mode: u32,
     pub(crate) size: u64,
     pub(crate) seconds: u64,
+    pub(crate) uid: u64,
+    pub(crate) gid: u64,
 }
 
 impl Fields<'_> {
-    /// The header. The owner is nobody's business on the other side, where whoever unpacks owns what it makes.
+    /// The header.
     pub(crate) fn encode(&self) -> Block {
         let mut block = [0; BLOCK];
         let mut put = |range: std::ops::Range<usize>, bytes: &[u8]| {
@@ -188,8 +199,8 @@ impl Fields<'_> {
         put(CHECKSUM.start..CHECKSUM.end, b" ");
         block[KIND] = self.kind.to_byte();
         number::write_octal(&mut block[MODE], u64::from(self.mode & 0o7777));
-        number::write_octal(&mut block[USER], 0);
-        number::write_octal(&mut block[GROUP], 0);
+        number::write_octal(&mut block[USER], self.uid);
+        number::write_octal(&mut block[GROUP], self.gid);
         number::write_octal(&mut block[SIZE], self.size);
         number::write_octal(&mut block[TIME], self.seconds);
         let sum = checksum(&block);
@@ -199,6 +210,9 @@ impl Fields<'_> {
         block
     }
 }
+
+/// The largest number that the field of an owner holds.
+pub(crate) const LARGEST_OWNER: u64 = 0o777_7777;
 
 /// A name as prefix and name, where it fits into the two fields.
 pub(crate) fn split(name: &[u8]) -> Option<(&[u8], &[u8])> {
@@ -236,8 +250,18 @@ mod tests {
     }
 
     fn header() -> Block {
-        Fields { kind: Kind::File, prefix: b"", name: b"a", link: b"", mode: 0o644, size: 3, seconds: 7 }
-            .encode()
+        Fields {
+            kind: Kind::File,
+            prefix: b"",
+            name: b"a",
+            link: b"",
+            mode: 0o644,
+            size: 3,
+            seconds: 7,
+            uid: 0,
+            gid: 0,
+        }
+        .encode()
     }
 
     /// The header with the checksum that belongs to it.
@@ -272,10 +296,11 @@ mod tests {
         fn headers_come_back(
             name in proptest::collection::vec(1_u8.., 0..100),
             prefix in proptest::collection::vec(1_u8.., 0..155),
+            (uid, gid) in (0..=0o777_7777_u64, 0..=0o777_7777_u64),
             (mode, size, seconds) in (0..=0o7777_u32, 0..=number::LARGEST_OCTAL, 0..=number::LARGEST_OCTAL),
         ) {
-            let fields =
-                Fields { kind: Kind::Directory, prefix: &prefix, name: &name, link: b"l", mode, size, seconds };
+            let (kind, prefix_text) = (Kind::Directory, &prefix[..]);
+            let fields = Fields { kind, prefix: prefix_text, name: &name, link: b"l", mode, size, seconds, uid, gid };
             let mut whole = prefix.clone();
             if !whole.is_empty() {
                 whole.push(b'/');
@@ -288,6 +313,8 @@ mod tests {
                 mode,
                 size,
                 seconds: i64::try_from(seconds).unwrap(),
+                uid,
+                gid,
             };
             prop_assert_eq!(Header::decode(&fields.encode()), Ok(expected));
         }

@@ -195,6 +195,8 @@ impl fmt::Display for Field {
             Self::Mode => "mode",
             Self::Size => "size",
             Self::Time => "time",
+            Self::User => "owner",
+            Self::Group => "group",
         })
     }
 }

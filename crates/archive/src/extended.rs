@@ -31,7 +31,17 @@ pub(crate) struct Extended {
     pub(crate) link: Option<Vec<u8>>,
     pub(crate) size: Option<u64>,
     pub(crate) modified: Option<Moment>,
+    pub(crate) uid: Option<u64>,
+    pub(crate) gid: Option<u64>,
+    /// Extended attributes, as the programs that make layers of images write them.
+    pub(crate) attributes: Vec<Attribute>,
 }
+
+/// An extended attribute: its name and its value.
+pub type Attribute = (Vec<u8>, Vec<u8>);
+
+/// What stands before the name of an extended attribute.
+pub(crate) const ATTRIBUTE: &[u8] = b"SCHILY.xattr.";
 
 impl Extended {
     /// Reads the records of one header.
@@ -47,8 +57,13 @@ impl Extended {
                 b"mtime" => {
                     set(&mut found.modified, Moment::from_decimal(value).ok_or(ExtendedError::Number)?)?
                 }
+                b"uid" => set(&mut found.uid, number::decimal(value).ok_or(ExtendedError::Number)?)?,
+                b"gid" => set(&mut found.gid, number::decimal(value).ok_or(ExtendedError::Number)?)?,
+                key if key.starts_with(ATTRIBUTE) => {
+                    found.attributes.push((key[ATTRIBUTE.len()..].to_vec(), value.to_vec()));
+                }
                 key if key.starts_with(b"GNU.sparse.") => return Err(ExtendedError::Sparse),
-                // Owners, labels, comments: of the machine that it came from.
+                // Names of owners, labels, comments: of the machine that it came from.
                 _ => {}
             }
         }
@@ -80,14 +95,17 @@ fn record(bytes: &[u8]) -> Option<(&[u8], &[u8], &[u8])> {
 }
 
 /// Appends one record.
-pub(crate) fn write_record(header: &mut Vec<u8>, key: &str, value: &[u8]) {
+pub(crate) fn write_record(header: &mut Vec<u8>, key: impl AsRef<[u8]>, value: &[u8]) {
+    let key = key.as_ref();
     let rest = key.len() + value.len() + 3;
     // The length counts its own digits.
     let mut length = rest + 1;
     while length != rest + length.to_string().len() {
         length = rest + length.to_string().len();
     }
-    header.extend_from_slice(format!("{length} {key}=").as_bytes());
+    header.extend_from_slice(format!("{length} ").as_bytes());
+    header.extend_from_slice(key);
+    header.push(b'=');
     header.extend_from_slice(value);
     header.push(b'\n');
 }
@@ -108,6 +126,7 @@ mod tests {
                 link: Some(b"\xff/a=b".to_vec()),
                 size: Some(7),
                 modified: Some(Moment { seconds: 1, nanoseconds: 500_000_000 }),
+                ..Extended::default()
             })
         );
     }

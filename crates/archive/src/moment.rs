@@ -4,10 +4,11 @@ use rustix::fs::{Stat, Timespec, Timestamps, UTIME_OMIT};
 
 /// A point in time: seconds since 1970 and the nanoseconds after them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Moment {
-    pub(crate) seconds: i64,
+pub struct Moment {
+    /// Since 1970.
+    pub seconds: i64,
     /// Below 1,000,000,000.
-    pub(crate) nanoseconds: u32,
+    pub nanoseconds: u32,
 }
 
 const SECOND: u32 = 1_000_000_000;
@@ -20,7 +21,8 @@ impl Moment {
     }
 
     /// For the kernel, which leaves the time of the last access alone.
-    pub(crate) fn timestamps(self) -> Timestamps {
+    #[must_use]
+    pub fn timestamps(self) -> Timestamps {
         Timestamps {
             last_access: Timespec { tv_sec: 0, tv_nsec: UTIME_OMIT },
             last_modification: Timespec { tv_sec: self.seconds, tv_nsec: self.nanoseconds.into() },

@@ -24,7 +24,7 @@ pub enum NameError {
 
 /// A relative name without `..`, `.`, NUL, or a slash too many. Empty for the directory itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Name {
+pub struct Name {
     bytes: Vec<u8>,
     depth: usize,
 }
@@ -35,7 +35,8 @@ impl Name {
         Self { bytes: Vec::new(), depth: 0 }
     }
 
-    pub(crate) fn parse(bytes: &[u8], limits: &Limits) -> Result<Self, NameError> {
+    /// Reads a name, which must lead nowhere else.
+    pub fn parse(bytes: &[u8], limits: &Limits) -> Result<Self, NameError> {
         if bytes.len() > limits.name_length {
             return Err(NameError::Limit(Limit::NameLength));
         }
@@ -77,25 +78,32 @@ impl Name {
         name
     }
 
-    pub(crate) fn is_root(&self) -> bool {
+    /// Whether it is the directory itself.
+    #[must_use]
+    pub fn is_root(&self) -> bool {
         self.bytes.is_empty()
     }
 
-    pub(crate) fn as_bytes(&self) -> &[u8] {
+    /// As it is written.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
-    pub(crate) fn depth(&self) -> usize {
+    /// How many names stand between its slashes.
+    #[must_use]
+    pub fn depth(&self) -> usize {
         self.depth
     }
 
     /// What stands between the slashes.
-    pub(crate) fn parts(&self) -> impl Iterator<Item = &[u8]> {
+    pub fn parts(&self) -> impl Iterator<Item = &[u8]> {
         self.bytes.split(|byte| *byte == b'/').filter(|part| !part.is_empty())
     }
 
     /// The directory and the name in it.
-    pub(crate) fn split(&self) -> (&[u8], &[u8]) {
+    #[must_use]
+    pub fn split(&self) -> (&[u8], &[u8]) {
         match self.bytes.iter().rposition(|byte| *byte == b'/') {
             Some(slash) => (&self.bytes[..slash], &self.bytes[slash + 1..]),
             None => (&[], &self.bytes),

@@ -4,6 +4,7 @@
 mod links;
 mod output;
 mod sink;
+mod writer;
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -20,6 +21,7 @@ use crate::name::Name;
 use links::Links;
 pub use output::Output;
 use sink::{Contents, Outgoing, Sink};
+pub use writer::{Member, What, Writer};
 
 /// As deep as a tree is followed: each level holds a descriptor.
 const DEPTH: usize = 256;
@@ -267,7 +269,9 @@ impl Packer<'_, '_> {
 /// A file's entry, from what the kernel says of it.
 fn outgoing<'a>(name: &'a [u8], stat: &Stat) -> Outgoing<'a> {
     let size = u64::try_from(stat.st_size).unwrap_or(0);
-    Outgoing { kind: Kind::File, name, link: b"", mode: stat.st_mode, size, modified: Moment::of(stat) }
+    let (kind, modified) = (Kind::File, Moment::of(stat));
+    // The owner is nobody's business on the other side, where whoever unpacks owns what it makes.
+    Outgoing { kind, name, link: b"", mode: stat.st_mode, size, modified, uid: 0, gid: 0, attributes: &[] }
 }
 
 /// Opens an entry without following it and without waiting, and makes sure that it is still of the kind it was.

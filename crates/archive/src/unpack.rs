@@ -14,7 +14,7 @@ use rustix::io::Errno;
 use crate::error::{Action, UnpackError};
 use crate::limits::Limits;
 use crate::name::{Name, NameError};
-use entries::{Content, Entries, Entry};
+pub use entries::{Content, Entries, Entry};
 pub use pour::Pour;
 use source::Source;
 use tree::{Tree, system};
@@ -108,8 +108,11 @@ fn under(mut entry: Entry, top: Top<'_>) -> Entry {
 
 /// Makes one entry; gives the bytes of its contents.
 fn place<R: Read>(entry: Entry, source: &mut Source<R>, tree: &mut Tree<'_>) -> Result<u64, UnpackError> {
-    let Entry { name, mode, modified, content } = entry;
+    let Entry { name, mode, modified, content, .. } = entry;
+    // No program becomes another user by coming out of an archive.
+    let mode = mode & 0o777;
     match content {
+        Content::Special(special) => Err(UnpackError::Special { name: name.as_bytes().to_vec(), special }),
         Content::Directory => tree.directory(&name, mode, modified).map(|()| 0),
         Content::SymbolicLink(target) => tree.symbolic_link(&name, &target, modified).map(|()| 0),
         Content::HardLink(target) => tree.hard_link(&name, &target).map(|()| 0),

@@ -2,6 +2,7 @@
 //! means is decided in `settings`.
 
 mod configuration;
+mod images;
 mod network;
 mod ports;
 mod proxy;
@@ -22,6 +23,9 @@ use policy::{
 use crate::keys::DetachKeys;
 
 pub(crate) use configuration::{Config, ConfigAction, ShowConfig};
+pub(crate) use images::{
+    Bootstrap, Commit, Export, ImageAction, Images, Import, InspectImage, ListImages, Pull, RemoveImages, Tag,
+};
 pub(crate) use network::{Explain, Net, NetworkOptions, Policy, PolicyAction, SetPolicy, ShowPolicy, Way};
 pub(crate) use ports::{Port, PortAction};
 pub(crate) use proxy::{MintToken, Proxy, ProxyAction};
@@ -89,6 +93,9 @@ pub(crate) enum Subcommand {
     Rm(Rm),
     Audit(Audit),
     Gc(Gc),
+    #[command(name = "image")]
+    Images(Images),
+    Commit(Commit),
     Config(Config),
     Doctor(Doctor),
     Setup(Setup),
@@ -119,6 +126,7 @@ Examples:
   agentbox run --workspace .:direct -- make format
   agentbox run --mount ~/data:/data --env API_URL -- ./analyse /data
   agentbox run --memory 512M --cpus 0.5 --timeout 5m -- python3 untrusted.py
+  agentbox run --image debian:12 -- apt list --installed
   agentbox run --preset pypi -- pip install --target . requests
   agentbox run --service model=127.0.0.1:11434 -- curl http://model:11434/api/tags
   agentbox run --publish 8080:8000 -- python3 -m http.server
@@ -132,6 +140,9 @@ pub(crate) struct Run {
     pub(crate) command: Vec<OsString>,
     #[command(flatten)]
     pub(crate) sandbox: SandboxOptions,
+    /// Run this in the place of the image's entrypoint; nothing, if it is empty
+    #[arg(long, value_name = "PROGRAM", requires = "image")]
+    pub(crate) entrypoint: Option<String>,
     /// End the command after this long: SIGTERM, two seconds later SIGKILL
     #[arg(long, value_name = "TIME")]
     pub(crate) timeout: Option<Timeout>,
@@ -171,6 +182,9 @@ pub(crate) struct SandboxOptions {
     /// What builds the walls
     #[arg(long, value_enum, default_value_t = Backend::Native)]
     pub(crate) backend: Backend,
+    /// The root file system: an image that `agentbox image` has brought, instead of your system's programs
+    #[arg(long, value_name = "REF", conflicts_with = "tools")]
+    pub(crate) image: Option<String>,
     /// What to do where a wall cannot be had: refuse, or start and report it
     #[arg(long, value_enum, default_value_t = Isolation::BestEffort)]
     pub(crate) isolation: Isolation,
@@ -187,12 +201,12 @@ pub(crate) struct SandboxOptions {
     /// A file of such variables, one a line
     #[arg(long, value_name = "FILE")]
     pub(crate) env_file: Vec<PathBuf>,
-    /// Where the command starts
-    #[arg(long, value_name = "PATH", default_value = "/workspace")]
-    pub(crate) workdir: SandboxPath,
-    /// Who the command runs as: `agent`, a user id or UID:GID; root only with --backend gvisor
-    #[arg(long, value_name = "USER", default_value = "agent")]
-    pub(crate) user: User,
+    /// Where the command starts [default: where the image says, else /workspace]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) workdir: Option<SandboxPath>,
+    /// Who the command runs as: `agent`, a user id or UID:GID; root only with --backend gvisor [default: whom the image says, else agent]
+    #[arg(long, value_name = "USER")]
+    pub(crate) user: Option<User>,
     /// Memory, private files included
     #[arg(long, value_name = "SIZE", default_value_t = Limits::default().memory)]
     pub(crate) memory: Size,

@@ -7,8 +7,8 @@ use engine::{EngineError, WaitingKeeper};
 use crate::arguments::{Arguments, Subcommand};
 use crate::failure::Failure;
 use crate::{
-    audit, configuration, cp, doctor, exec, generate, network, pause, ports, processes, proxy, review, run,
-    sandboxes, setup, stay, terminals, top,
+    audit, configuration, cp, doctor, exec, generate, images, network, pause, ports, processes, proxy,
+    review, run, sandboxes, setup, stay, terminals, top,
 };
 
 /// Does what was asked. The keeper was started while the arguments were read, where one is needed.
@@ -44,6 +44,8 @@ pub(crate) fn dispatch(
         Subcommand::Discard(discard) => review::discard(&discard),
         Subcommand::Audit(arguments) => audit::audit(&arguments),
         Subcommand::Gc(gc) => audit::gc(&gc),
+        Subcommand::Images(arguments) => images::images(&arguments),
+        Subcommand::Commit(commit) => images::commit(&commit),
         Subcommand::Rm(rm) => sandboxes::rm(&rm),
         Subcommand::Config(config) => configuration::config(&config),
         Subcommand::Doctor(doctor) => doctor::doctor(&doctor),

@@ -11,6 +11,7 @@ mod doctor;
 mod exec;
 mod failure;
 mod generate;
+mod images;
 mod keys;
 mod network;
 mod outcome;
@@ -21,6 +22,7 @@ mod processes;
 mod proxy;
 mod record;
 mod review;
+mod rooted;
 mod run;
 mod sandboxes;
 mod settings;
@@ -41,7 +43,7 @@ use std::process::ExitCode;
 static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
 
 use engine::doctor::LIMITS_PROBE;
-use engine::{RECORD_BASE, WaitingKeeper};
+use engine::{IMAGE_WORKER, RECORD_BASE, WaitingKeeper};
 
 use arguments::Arguments;
 
@@ -53,6 +55,7 @@ fn main() -> ExitCode {
         Some("keeper") => return keeper::main(supervisor::main),
         Some(proxy::WORD) => return proxy::confined(),
         Some(RECORD_BASE) => return engine::record_base(std::env::args_os().skip(2)),
+        Some(IMAGE_WORKER) => return engine::image_worker(),
         Some(LIMITS_PROBE) => return engine::doctor::limits_probe(),
         _ => {}
     }

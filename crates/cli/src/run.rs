@@ -32,7 +32,8 @@ pub(crate) fn run(run: Run, keeper: WaitingKeeper) -> Result<ExitCode, Failure> 
     let engine = Engine::open()?;
     let (detach, form) = (run.detach, record::Form::of(run.json));
     let keys = run.terminal.detach_keys.clone().unwrap_or_default();
-    let Settings { spec, command, report } = settings::resolve(run, &engine)?;
+    // What holds the layers of an image is held to the end.
+    let Settings { spec, command, report, rooted: _rooted } = settings::resolve(run, &engine)?;
     if detach {
         return stay::run_detached(&engine, keeper, spec, &command, report, form);
     }

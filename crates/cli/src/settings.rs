@@ -8,7 +8,7 @@ use std::path::PathBuf;
 
 use engine::{Command, Engine};
 use policy::{
-    Backend, Isolation, Life, Limits, Mount, Nesting, Root, SandboxSpec, Tools, Variable,
+    Backend, Isolation, Life, Limits, Mount, Nesting, Root, SandboxSpec, Tools, User, Variable,
     parse_environment_file,
 };
 
@@ -16,6 +16,7 @@ use crate::arguments::{self, Run, SandboxOptions, TerminalOptions};
 use crate::failure::Failure;
 use crate::network;
 use crate::ports;
+use crate::rooted::{self, Rooted};
 use crate::terminal;
 
 /// What the words of a command and its variables may take together.
@@ -29,6 +30,8 @@ pub(crate) struct Settings {
     pub(crate) spec: SandboxSpec,
     pub(crate) command: Command,
     pub(crate) report: Reporting,
+    /// The image that it is made from.
+    pub(crate) rooted: Option<Rooted>,
 }
 
 /// When the isolation report is printed.
@@ -41,17 +44,31 @@ pub(crate) enum Reporting {
 }
 
 pub(crate) fn resolve(run: Run, engine: &Engine) -> Result<Settings, Failure> {
-    let argv = command(&run)?;
+    refuse_agent(&run)?;
+    let given = run.command;
+    if run.sandbox.image.is_none() {
+        check_command(&given)?;
+    }
     let terminal = terminal(&run.terminal, run.detach)?;
-    let spec = spec(run.sandbox, engine)?;
+    let (spec, rooted) = spec(run.sandbox, engine)?;
+    let argv = match &rooted {
+        Some(rooted) => rooted.command(given, run.entrypoint.as_deref()),
+        None => given,
+    };
+    check_command(&argv)?;
     check_size(&argv, &spec.environment)?;
     let report = if run.report { Reporting::Always } else { Reporting::Gaps };
-    Ok(Settings { spec, command: Command { argv, terminal, timeout: run.timeout }, report })
+    Ok(Settings { spec, command: Command { argv, terminal, timeout: run.timeout }, report, rooted })
 }
 
-/// What a sandbox shall be.
-pub(crate) fn spec(options: SandboxOptions, engine: &Engine) -> Result<SandboxSpec, Failure> {
-    let environment = environment(&options.env, &options.env_file)?;
+/// What a sandbox shall be, and the image that it is made from, which is held as long as that is.
+pub(crate) fn spec(
+    options: SandboxOptions,
+    engine: &Engine,
+) -> Result<(SandboxSpec, Option<Rooted>), Failure> {
+    let rooted = options.image.as_deref().map(|name| Rooted::new(engine, name)).transpose()?;
+    let mut variables = rooted.as_ref().map(|rooted| rooted.environment.clone()).unwrap_or_default();
+    variables.extend(environment(&options.env, &options.env_file)?);
     ports::check(&options.publish)?;
     let backend = match options.backend {
         arguments::Backend::Native => Backend::Native,
@@ -59,8 +76,9 @@ pub(crate) fn spec(options: SandboxOptions, engine: &Engine) -> Result<SandboxSp
         arguments::Backend::Crun => Backend::Crun,
         arguments::Backend::Runc => Backend::Runc,
     };
-    engine::check_user(backend, options.user)?;
-    Ok(SandboxSpec {
+    let user = options.user.unwrap_or_else(|| rooted.as_ref().map_or(User::AGENT, Rooted::user));
+    engine::check_user(backend, user)?;
+    let spec = SandboxSpec {
         id: engine.new_id()?,
         name: options.name,
         backend,
@@ -69,36 +87,42 @@ pub(crate) fn spec(options: SandboxOptions, engine: &Engine) -> Result<SandboxSp
             arguments::Isolation::BestEffort => Isolation::BestEffort,
         },
         workspace: options.workspace,
-        root: Root::Host(if options.tools { Tools::Owner } else { Tools::System }),
+        root: match &rooted {
+            Some(rooted) => Root::Image(rooted.image.root.clone()),
+            None => Root::Host(if options.tools { Tools::Owner } else { Tools::System }),
+        },
         mounts: options.mount.into_iter().map(from_here).collect::<Result<_, _>>()?,
-        environment,
-        workdir: options.workdir,
-        user: options.user,
+        environment: variables,
+        workdir: rooted::workdir(options.workdir, rooted.as_ref())?,
+        user,
         limits: Limits { memory: options.memory, cpus: options.cpus, pids: options.pids, disk: options.disk },
         nesting: if options.nested { Nesting::Open } else { Nesting::Closed },
         life: Life { lifetime: options.lifetime, idle_timeout: options.idle_timeout },
         ports: options.publish,
         network: network::resolve(options.network)?,
-    })
+    };
+    Ok((spec, rooted))
 }
 
-fn command(run: &Run) -> Result<Vec<OsString>, Failure> {
-    if let Some(agent) = &run.agent {
-        let command = run.command.iter().map(|word| word.to_string_lossy().into_owned());
-        let words: Vec<String> = std::iter::once(agent.clone()).chain(command).collect();
-        return Err(Failure::new(format!("there is no agent '{agent}'"))
-            .cause("a word before `--` names an agent, and this version has none yet")
-            .hint(format!("to run a command, put it after `--`: agentbox run -- {}", words.join(" "))));
+fn refuse_agent(run: &Run) -> Result<(), Failure> {
+    let Some(agent) = &run.agent else { return Ok(()) };
+    let command = run.command.iter().map(|word| word.to_string_lossy().into_owned());
+    let words: Vec<String> = std::iter::once(agent.clone()).chain(command).collect();
+    Err(Failure::new(format!("there is no agent '{agent}'"))
+        .cause("a word before `--` names an agent, and this version has none yet")
+        .hint(format!("to run a command, put it after `--`: agentbox run -- {}", words.join(" "))))
+}
+
+fn check_command(argv: &[OsString]) -> Result<(), Failure> {
+    match argv.first() {
+        None => {
+            Err(Failure::new("there is no command to run").hint("put it after `--`: agentbox run -- bash"))
+        }
+        Some(program) if program.is_empty() => {
+            Err(Failure::new("the command is empty").hint("name a program after `--`"))
+        }
+        Some(_) => Ok(()),
     }
-    if run.command.is_empty() {
-        return Err(
-            Failure::new("there is no command to run").hint("put it after `--`: agentbox run -- bash")
-        );
-    }
-    if run.command[0].is_empty() {
-        return Err(Failure::new("the command is empty").hint("name a program after `--`"));
-    }
-    Ok(run.command.clone())
 }
 
 /// Files first, so that what stands on the command line wins.

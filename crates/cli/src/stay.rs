@@ -20,7 +20,7 @@ pub(crate) fn create(create: Create, keeper: WaitingKeeper) -> Result<ExitCode, 
     let engine = Engine::open()?;
     let report = if create.report { Reporting::Always } else { Reporting::Gaps };
     let json = create.json;
-    let spec = settings::spec(create.sandbox, &engine)?;
+    let (spec, _rooted) = settings::spec(create.sandbox, &engine)?;
     settings::check_size(&[], &spec.environment)?;
     let id = spec.id.clone();
     let told = serde_json::json!({"id": spec.id, "name": spec.name});

@@ -61,7 +61,7 @@ fn environment(spec: &SandboxSpec, on_terminal: bool) -> BTreeMap<String, String
         let terminal = env::var("TERM").unwrap_or_else(|_| "xterm-256color".to_owned());
         variables.insert("TERM".to_owned(), terminal);
     }
-    if let (Root::Host(Tools::Owner), Some(home)) = (spec.root, env::var_os("HOME").map(PathBuf::from)) {
+    if let (Root::Host(Tools::Owner), Some(home)) = (&spec.root, env::var_os("HOME").map(PathBuf::from)) {
         let mut path = jail::tool_path(&home, &env::var("PATH").unwrap_or_default());
         path.push(SYSTEM_PATH.to_owned());
         variables.insert("PATH".to_owned(), path.join(":"));

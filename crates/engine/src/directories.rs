@@ -66,6 +66,12 @@ impl Directories {
         self.state.join("audit")
     }
 
+    /// The store of images.
+    #[must_use]
+    pub fn images(&self) -> PathBuf {
+        self.state.join("images")
+    }
+
     /// The key that tokens are signed with, where the owner gives none.
     pub(crate) fn signing_key_file(&self) -> PathBuf {
         self.state.join("proxy-key")

@@ -233,6 +233,20 @@ pub enum EngineError {
     /// A directory of the owner's that is no workspace.
     #[error(transparent)]
     Workspace(#[from] workspace::Refusal),
+    /// It was not made from an image.
+    #[error("sandbox {0} was not made from an image")]
+    NoImage(String),
+    /// What it wrote over its image.
+    #[error("cannot read what sandbox {id} wrote over its image")]
+    Commit {
+        /// Whose.
+        id: String,
+        /// What is the matter.
+        source: io::Error,
+    },
+    /// An image.
+    #[error(transparent)]
+    Image(#[from] images::ImageError),
     /// The kernel gave no random bytes.
     #[error("cannot make an id")]
     Random(#[source] io::Error),
@@ -318,8 +332,10 @@ impl EngineError {
             }
             Self::Fetch { .. } => "take the files as one commit with --squash",
             Self::Review(error) => return error.hint(),
+            Self::Image(error) => return error.hint(),
+            Self::NoImage(_) => "make one with `agentbox create --image REF`",
             Self::Workspace(refusal) => return Some(refusal.hint()),
-            Self::Keeper(_) | Self::Handover(_) | Self::Random(_) => return None,
+            Self::Commit { .. } | Self::Keeper(_) | Self::Handover(_) | Self::Random(_) => return None,
         };
         Some(hint.to_owned())
     }

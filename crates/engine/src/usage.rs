@@ -22,7 +22,7 @@ pub struct Usage {
 
 impl Engine {
     /// Init's process id on the host, of a sandbox that runs.
-    fn init(&self, id: &SandboxId) -> Result<i32, EngineError> {
+    pub(crate) fn init(&self, id: &SandboxId) -> Result<i32, EngineError> {
         let kept = self.kept(id);
         let init = if kept.exists() {
             match kept.status()?.map(|status| status.state) {

@@ -56,6 +56,20 @@ points! {
     EngineKeptRemoved = "engine.kept-removed",
     /// That is on record.
     EngineRemovalRecorded = "engine.removal-recorded",
+    /// The process that unpacks a layer has its order, and is not confined yet.
+    ImageWorkerOrdered = "image.worker-ordered",
+    /// The first entry of a layer is about to be unpacked.
+    ImageLayerBegun = "image.layer-begun",
+    /// A layer is unpacked, under another name.
+    ImageLayerUnnamed = "image.layer-unnamed",
+    /// A layer has its name.
+    ImageLayerMade = "image.layer-made",
+    /// A blob has come, under another name.
+    ImageBlobUnnamed = "image.blob-unnamed",
+    /// All that an image needs is there, and it is not listed.
+    ImageUnlisted = "image.unlisted",
+    /// It is listed.
+    ImageListed = "image.listed",
     /// The builder is cloned.
     KeeperBuilderCloned = "keeper.builder-cloned",
     /// The order has come.
@@ -144,6 +158,17 @@ impl Point {
         Self::ReviewAllMoved,
         Self::ReviewDone,
         Self::ReviewUndone,
+    ];
+
+    /// Those of an image on its way into the store, which no life of a sandbox comes by.
+    pub const IMAGE: &[Self] = &[
+        Self::ImageWorkerOrdered,
+        Self::ImageLayerBegun,
+        Self::ImageLayerUnnamed,
+        Self::ImageLayerMade,
+        Self::ImageBlobUnnamed,
+        Self::ImageUnlisted,
+        Self::ImageListed,
     ];
 
     /// Those before a step that a full disk makes fail.

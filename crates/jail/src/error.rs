@@ -42,7 +42,7 @@ pub enum JailError {
         source: io::Error,
     },
     /// The kernel lays no overlay over trees that are shown under other ids.
-    #[error("this kernel cannot lay a review workspace over a directory for root")]
+    #[error("this kernel cannot lay a review workspace over a directory, or put an image together, for root")]
     NoOverlayForRoot,
     /// What would be written over the owner's tree has no place on that file system.
     #[error("the file system of '{}' cannot carry what is written over a directory", path.display())]
@@ -52,6 +52,9 @@ pub enum JailError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// A link of an image's is where something of the owner's was to be mounted.
+    #[error("the image has a link at '{}', and nothing is mounted through one", .0.display())]
+    LinkInImage(PathBuf),
     /// More mounts than can be handed to the builder.
     #[error("there are too many mounts")]
     TooManyMounts,
@@ -160,6 +163,7 @@ impl JailError {
                 "boot a kernel of 5.19 or later, or run agentbox as the user who owns the directory"
             }
             Self::NoLayer { .. } => NO_LAYER,
+            Self::LinkInImage(_) => "mount it somewhere else",
             Self::TooManyMounts => "mount a directory that holds the others: 250 are the most",
             Self::TooManyFiles { .. } => "mount a smaller directory",
             Self::IdMap { .. } => "run `agentbox doctor` to see which ids may be mapped here",

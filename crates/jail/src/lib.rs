@@ -16,6 +16,7 @@ mod helper;
 mod idmap;
 mod ids;
 mod launch;
+mod mapped;
 mod netlink;
 mod network;
 mod plan;
@@ -38,12 +39,13 @@ pub use error::{Gap, JailError};
 pub use fork::{Forked, fork};
 pub use ids::{IdMap, LoneId, SubordinateRange, Subordinates};
 pub use launch::{Built, Jailed, Streams, launch};
+pub use mapped::{become_mapped, confine_to, map_child};
 pub use network::{HandedOut, MOST_HANDED_OUT};
 pub use plan::{Granted, Plan, Rooted, Site};
 pub use probe::{Finding, Ground, Need, Probe};
 pub use root::{
-    Direct, INIT_PATH, KEPT, Layered, OBJECTS, OwnerTools, Tree, WRITABLE, shows_at_its_own_path,
-    tool_environment, tool_path,
+    Direct, INIT_PATH, KEPT, Layered, Layers, OBJECTS, OwnerTools, Seen, Tree, WRITABLE,
+    shows_at_its_own_path, tool_environment, tool_path,
 };
 pub use survey::Survey;
 pub use weaken::Weaken;

@@ -6,7 +6,7 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use policy::network::Mode;
-use policy::{Isolation, Nesting, OciRuntime, Report, SandboxSpec, State, Wall, WallReport, Workspace};
+use policy::{Isolation, Nesting, OciRuntime, Report, Root, SandboxSpec, State, Wall, WallReport, Workspace};
 
 use crate::cgroup::Cgroup;
 use crate::error::{Gap, JailError};
@@ -88,7 +88,7 @@ impl Plan {
         let Granted { survey, ids, cgroup, mut report } = granted;
         let (spec, ids) = (&*weaken.spec(spec), weaken.ids(ids).for_backend(spec.backend));
         ids.check_user(spec.user)?;
-        if matches!(site.tree, Some(Tree::Layered(_))) {
+        if matches!(site.tree, Some(Tree::Layered(_))) || matches!(spec.root, Root::Image(_)) {
             ids.check_overlays()?;
         }
         report_walls(&mut report, spec, site.kept.is_some(), survey);

@@ -32,7 +32,7 @@ pub use port::{HostPort, PORTS_LIMIT, PortError, PublishedPort};
 pub use report::{Report, State, Wall, WallReport};
 pub use runtime::{Build, OciRuntime, Platform, Standing, judge};
 pub use size::{Size, SizeError};
-pub use spec::{Backend, Isolation, Nesting, Root, SandboxSpec, Tools};
+pub use spec::{Backend, ImageRoot, Isolation, Nesting, Root, SandboxSpec, Tools};
 pub use timeout::{Timeout, TimeoutError};
 pub use user::{AGENT_GID, AGENT_UID, User, UserError};
 pub use workspace::{Cover, CoverWith, Workspace, WorkspaceError};

@@ -1,6 +1,8 @@
 //! What a sandbox shall be. One value from the door to the walls: the CLI and the server build it, the keeper
 //! carries it out, the state directory keeps it.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 
 use crate::network::NetworkPolicy;
@@ -72,11 +74,25 @@ pub enum Isolation {
 }
 
 /// The root file system.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Root {
     /// A listed part of the owner's system, read-only.
     Host(Tools),
+    /// An image: its layers, read-only, and over them what is written, which ends with the sandbox's processes.
+    Image(ImageRoot),
+}
+
+/// An image as a sandbox is made from it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ImageRoot {
+    /// What the owner calls it.
+    pub name: String,
+    /// The digest of its manifest.
+    pub digest: String,
+    /// The directories of its layers, the lowest first. They are the owner's, and their contents a stranger's.
+    pub layers: Vec<PathBuf>,
 }
 
 /// Whether the owner's tool chains come along with the `host` root.
@@ -130,6 +146,7 @@ mod tests {
             names in proptest::collection::vec("[a-z]{1,9}\\.[a-z]{2,4}(:[1-9][0-9]{0,3})?", 0..4),
             lifetime in proptest::option::of(1u64..365 * 24 * 3600),
             workspace in crate::workspace::any_workspace(),
+            layers in proptest::option::of(proptest::collection::vec("/[a-z/]{0,20}", 0..4)),
         ) -> SandboxSpec {
             SandboxSpec {
                 id: SandboxId::from_random(id),
@@ -137,7 +154,14 @@ mod tests {
                 backend,
                 isolation: if strict { Isolation::Strict } else { Isolation::BestEffort },
                 workspace,
-                root: Root::Host(if tools { Tools::Owner } else { Tools::System }),
+                root: match layers {
+                    None => Root::Host(if tools { Tools::Owner } else { Tools::System }),
+                    Some(layers) => Root::Image(ImageRoot {
+                        name: "debian:12".to_owned(),
+                        digest: "sha256:0".to_owned(),
+                        layers: layers.into_iter().map(PathBuf::from).collect(),
+                    }),
+                },
                 mounts,
                 environment: variables.iter().map(|(name, value)| Variable::new(name, value).unwrap()).collect(),
                 workdir: "/workspace".parse().unwrap(),

@@ -5,9 +5,9 @@ use std::io;
 
 use rustix::io::Errno;
 
-use crate::block::{BLOCK, Fields, Kind, link_fits, split};
+use crate::block::{BLOCK, Fields, Kind, LARGEST_OWNER, link_fits, split};
 use crate::buffer::Buffer;
-use crate::extended::write_record;
+use crate::extended::{ATTRIBUTE, Attribute, write_record};
 use crate::moment::Moment;
 use crate::number::LARGEST_OCTAL;
 
@@ -29,6 +29,9 @@ pub(super) struct Outgoing<'a> {
     pub(super) mode: u32,
     pub(super) size: u64,
     pub(super) modified: Moment,
+    pub(super) uid: u64,
+    pub(super) gid: u64,
+    pub(super) attributes: &'a [Attribute],
 }
 
 /// Where reading a file's contents ended.
@@ -80,11 +83,21 @@ impl<'a> Sink<'a> {
             write_record(&mut records, "mtime", entry.modified.decimal().as_bytes());
             u64::try_from(entry.modified.seconds).unwrap_or(0).min(LARGEST_OCTAL)
         });
+        let mut owner = |key, number| {
+            if number > LARGEST_OWNER {
+                write_record(&mut records, key, u64::to_string(&number).as_bytes());
+            }
+            number.min(LARGEST_OWNER)
+        };
+        let (uid, gid) = (owner("uid", entry.uid), owner("gid", entry.gid));
+        for (name, value) in entry.attributes {
+            write_record(&mut records, [ATTRIBUTE, name].concat(), value);
+        }
         if !records.is_empty() {
             self.extended(&records)?;
         }
-        let fields =
-            Fields { kind: entry.kind, prefix, name, link: entry.link, mode: entry.mode, size, seconds };
+        let Outgoing { kind, link, mode, .. } = *entry;
+        let fields = Fields { kind, prefix, name, link, mode, size, seconds, uid, gid };
         self.put(&fields.encode())
     }
 
@@ -97,6 +110,8 @@ impl<'a> Sink<'a> {
             mode: 0o644,
             size: records.len() as u64,
             seconds: 0,
+            uid: 0,
+            gid: 0,
         };
         self.put(&fields.encode())?;
         self.put(records)?;
@@ -131,6 +146,12 @@ impl<'a> Sink<'a> {
             outcome = Contents::Grew;
         }
         Ok(outcome)
+    }
+
+    /// Writes contents that are at hand, and what fills the last block.
+    pub(super) fn bytes(&mut self, bytes: &[u8]) -> io::Result<()> {
+        self.put(bytes)?;
+        self.pad(bytes.len() as u64)
     }
 
     /// Ends the archive.

@@ -2,9 +2,9 @@
 
 use std::io::Read;
 
-use crate::block::{BLOCK, Header, Kind};
+use crate::block::{BLOCK, Header, Kind, Special};
 use crate::error::{HeaderError, UnpackError};
-use crate::extended::Extended;
+use crate::extended::{Attribute, Extended};
 use crate::limits::{Limit, Limits};
 use crate::moment::Moment;
 use crate::name::{Name, NameError};
@@ -19,21 +19,36 @@ const SHOWN: usize = 256;
 
 /// One entry.
 #[derive(Debug)]
-pub(super) struct Entry {
-    pub(super) name: Name,
-    pub(super) mode: u32,
-    pub(super) modified: Moment,
-    pub(super) content: Content,
+pub struct Entry {
+    /// Where it goes.
+    pub name: Name,
+    /// Its access rights, with those to become another user.
+    pub mode: u32,
+    /// The number of its owner.
+    pub uid: u64,
+    /// The number of its group.
+    pub gid: u64,
+    /// When it was last written.
+    pub modified: Moment,
+    /// Its extended attributes.
+    pub attributes: Vec<Attribute>,
+    /// What it is.
+    pub content: Content,
 }
 
 /// What an entry is.
 #[derive(Debug)]
-pub(super) enum Content {
+pub enum Content {
     /// A file; so many bytes follow in the stream.
     File(u64),
+    /// A directory.
     Directory,
+    /// A symbolic link, and where it leads.
     SymbolicLink(Vec<u8>),
+    /// A second name of an entry.
     HardLink(Name),
+    /// What is neither.
+    Special(Special),
 }
 
 /// What came before an entry to be put into it.
@@ -52,23 +67,65 @@ impl Ahead {
 
 /// Reads entries from a stream.
 #[derive(Debug)]
-pub(super) struct Entries<'a, R> {
+pub struct Entries<'a, R> {
     pub(super) source: Source<R>,
     limits: &'a Limits,
     seen: u64,
     bytes: u64,
     begun: bool,
+    ending: Ending,
+}
+
+/// How an archive may end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    /// With blocks of zeros, as it should.
+    Marked,
+    /// Also with the stream, between two entries: whoever reads knows by a digest that it is whole.
+    WithStream,
 }
 
 impl<'a, R: Read> Entries<'a, R> {
+    /// Reads what `input` says, within limits. It may end without a mark, as some programs write archives: the caller
+    /// makes sure that it is whole.
+    #[must_use]
+    pub fn of(input: R, limits: &'a Limits) -> Self {
+        Self { ending: Ending::WithStream, ..Self::new(Source::new(input), limits) }
+    }
+
     pub(super) const fn new(source: Source<R>, limits: &'a Limits) -> Self {
-        Self { source, limits, seen: 0, bytes: 0, begun: false }
+        Self { source, limits, seen: 0, bytes: 0, begun: false, ending: Ending::Marked }
+    }
+
+    /// Gives the contents of the file that was read last, piece by piece; they have to be had before the next entry.
+    pub fn contents<E: From<UnpackError>>(
+        &mut self,
+        size: u64,
+        mut take: impl FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut left = size;
+        while left > 0 {
+            let piece = self.source.contents(left, size - left)?;
+            left -= piece.len() as u64;
+            take(piece)?;
+        }
+        match self.source.padding(size) {
+            Err(UnpackError::Truncated) if self.ending == Ending::WithStream => Ok(()),
+            padded => Ok(padded?),
+        }
     }
 
     /// The next entry; none at the end of the archive. The contents of the last one have been read.
-    pub(super) fn next(&mut self) -> Result<Option<Entry>, UnpackError> {
+    #[expect(
+        clippy::should_implement_trait,
+        reason = "an iterator could not say what is wrong with the archive"
+    )]
+    pub fn next(&mut self) -> Result<Option<Entry>, UnpackError> {
         let mut ahead = Ahead::default();
         loop {
+            if self.ending == Ending::WithStream && ahead.is_empty() && self.source.is_at_end()? {
+                return Ok(None);
+            }
             let block = self.source.block()?;
             if block == [0; BLOCK] {
                 return if ahead.is_empty() {
@@ -120,10 +177,10 @@ impl<'a, R: Read> Entries<'a, R> {
         }
         let content = match kind {
             Kind::Directory => Content::Directory,
-            Kind::Special(special) => return Err(UnpackError::Special { name: shown(&name), special }),
             _ if parsed.is_root() => {
                 return Err(UnpackError::Name { name: shown(&name), why: NameError::Empty });
             }
+            Kind::Special(special) => Content::Special(special),
             Kind::HardLink => Content::HardLink(self.name(&link)?),
             Kind::SymbolicLink => Content::SymbolicLink(self.target(link)?),
             _ => Content::File(self.measure(size, &name)?),
@@ -131,8 +188,10 @@ impl<'a, R: Read> Entries<'a, R> {
         let whole_seconds = Moment { seconds: header.seconds, nanoseconds: 0 };
         Ok(Entry {
             name: parsed,
-            // No program becomes another user by coming out of an archive.
-            mode: header.mode & 0o777,
+            mode: header.mode & 0o7777,
+            uid: extended.uid.unwrap_or(header.uid),
+            gid: extended.gid.unwrap_or(header.gid),
+            attributes: extended.attributes,
             modified: extended.modified.unwrap_or(whole_seconds),
             content,
         })

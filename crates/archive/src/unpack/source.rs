@@ -51,6 +51,11 @@ impl<R: Read> Source<R> {
         self.pours.is_some()
     }
 
+    /// Whether nothing follows.
+    pub(super) fn is_at_end(&mut self) -> Result<bool, UnpackError> {
+        Ok(self.start == self.end && self.fill(BUFFER)? == 0)
+    }
+
     /// The next block.
     pub(super) fn block(&mut self) -> Result<Block, UnpackError> {
         while self.end - self.start < BLOCK {

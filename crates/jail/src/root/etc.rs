@@ -9,10 +9,11 @@ use policy::{AGENT_GID, AGENT_UID, SandboxSpec};
 
 use crate::error::JailError;
 use crate::read;
+use crate::root::layers::{Layers, Seen};
 use crate::step::{Bound, Owner, Step, host_path, inside};
 
 /// What may come in, below /etc. A name that ends in `*` stands for every name that begins so.
-const ALLOWED: [&str; 28] = [
+const ALLOWED: [&str; 29] = [
     // Certificates, never private keys.
     "ca-certificates.conf",
     "crypto-policies",
@@ -25,7 +26,8 @@ const ALLOWED: [&str; 28] = [
     // Finding libraries and programs.
     "alternatives",
     "ld.so.cache",
-    "ld-musl-*",
+    "ld-musl-aarch64.path",
+    "ld-musl-x86_64.path",
     // Time, language, keyboards.
     "inputrc",
     "locale.alias",
@@ -101,6 +103,48 @@ fn allowed_names(etc: &Path) -> Vec<String> {
     names
 }
 
+/// The largest list of users that an image may bring.
+const LARGEST_LIST: u64 = 1 << 20;
+const NSSWITCH: &str = "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n";
+const RESOLV: &str = "nameserver 10.200.200.1\noptions timeout:2 attempts:1\n";
+
+/// The same over an image: its own lists of users, to which the agent is added, and of the others those that say where
+/// one is.
+pub(super) fn of_image(spec: &SandboxSpec, layers: &Layers<'_>) -> Vec<(&'static str, Vec<u8>)> {
+    let name = host_name(spec);
+    let list = |path: &str, otherwise: &str, line: String| {
+        let mut list = layers.read(Path::new(path), LARGEST_LIST).unwrap_or_else(|| otherwise.into());
+        if !list.split(|byte| *byte == b'\n').any(|line| line.starts_with(b"agent:")) {
+            if list.last().is_some_and(|byte| *byte != b'\n') {
+                list.push(b'\n');
+            }
+            list.extend_from_slice(line.as_bytes());
+        }
+        list
+    };
+    let has_bash = layers.look(Path::new("/bin/bash")) == Seen::File
+        || layers.look(Path::new("/usr/bin/bash")) == Seen::File;
+    let shell = if has_bash { "/bin/bash" } else { "/bin/sh" };
+    let agent = format!("agent:x:{AGENT_UID}:{AGENT_GID}:agent:/home/agent:{shell}\n");
+    let nobody = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n";
+    let groups = "root:x:0:\ntty:x:5:\nnogroup:x:65534:\n";
+    let mut files = vec![
+        ("passwd", list("/etc/passwd", nobody, agent)),
+        ("group", list("/etc/group", groups, format!("agent:x:{AGENT_GID}:\n"))),
+        ("hostname", format!("{name}\n").into_bytes()),
+        ("hosts", hosts(&name).into_bytes()),
+        ("resolv.conf", RESOLV.into()),
+    ];
+    if layers.look(Path::new("/etc/nsswitch.conf")) != Seen::File {
+        files.push(("nsswitch.conf", NSSWITCH.into()));
+    }
+    files
+}
+
+fn hosts(name: &str) -> String {
+    format!("127.0.0.1 localhost {name}\n::1 localhost ip6-localhost ip6-loopback\n")
+}
+
 /// The files that say who and where one is.
 pub(super) fn synthetic(spec: &SandboxSpec) -> Result<Vec<Step>, JailError> {
     let name = host_name(spec);
@@ -121,9 +165,9 @@ pub(super) fn synthetic(spec: &SandboxSpec) -> Result<Vec<Step>, JailError> {
         ("passwd", passwd),
         ("group", group),
         ("hostname", format!("{name}\n")),
-        ("hosts", format!("127.0.0.1 localhost {name}\n::1 localhost ip6-localhost ip6-loopback\n")),
-        ("nsswitch.conf", "passwd: files\ngroup: files\nshadow: files\nhosts: files dns\n".to_owned()),
-        ("resolv.conf", "nameserver 10.200.200.1\noptions timeout:2 attempts:1\n".to_owned()),
+        ("hosts", hosts(&name)),
+        ("nsswitch.conf", NSSWITCH.to_owned()),
+        ("resolv.conf", RESOLV.to_owned()),
     ];
     let mut steps = Vec::new();
     for (name, contents) in files {

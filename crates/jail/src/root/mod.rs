@@ -4,8 +4,10 @@
 mod devices;
 mod direct;
 mod etc;
+mod image;
 mod kernel;
 mod layered;
+mod layers;
 mod listening;
 mod owned;
 mod search;
@@ -26,6 +28,7 @@ pub use direct::Direct;
 pub(crate) use etc::host_name;
 pub(crate) use kernel::{HIDDEN_DIRECTORIES, HIDDEN_FILES};
 pub use layered::{Layered, OBJECTS, shows_at_its_own_path};
+pub use layers::{Layers, Seen};
 pub use tools::{OwnerTools, tool_environment, tool_path};
 
 /// The directories inside that can be written, beside what the owner mounts. All of them lie in the one root
@@ -74,12 +77,25 @@ pub(crate) struct PlannedRoot {
 
 /// Plans the whole root, the kernel's file systems included.
 pub(crate) fn plan(spec: &SandboxSpec, ids: &IdMap, sources: &Sources<'_>) -> Result<PlannedRoot, JailError> {
+    let mut planned = mounts(spec, ids, sources)?;
     let mut steps = skeleton(spec, ids)?;
-    steps.extend(etc::synthetic(spec)?);
-    let mut host = system::steps(Path::new("/"))?;
-    host.extend(etc::steps(Path::new("/"))?);
-    let covers = listening::cover(&host)?;
-    steps.extend(host);
+    let covers = match &spec.root {
+        Root::Host(_) => {
+            steps.extend(etc::synthetic(spec)?);
+            let mut host = system::steps(Path::new("/"))?;
+            host.extend(etc::steps(Path::new("/"))?);
+            let covers = listening::cover(&host)?;
+            steps.extend(host);
+            covers
+        }
+        Root::Image(image) => {
+            let mut imaged = image::Imaged::new(image, spec, ids)?;
+            imaged.make_places(&planned.steps)?;
+            planned.writable.extend(imaged.writable());
+            steps.extend(imaged.steps()?);
+            Vec::new()
+        }
+    };
     steps.extend(devices::steps()?);
     steps.extend(covers);
     steps.extend(kernel::steps(spec.nesting)?);
@@ -89,6 +105,12 @@ pub(crate) fn plan(spec: &SandboxSpec, ids: &IdMap, sources: &Sources<'_>) -> Re
         let path = inside(Path::new(path))?;
         steps.push(Step::Again { source: path.clone(), path, flags: 0 });
     }
+    steps.extend(planned.steps);
+    Ok(PlannedRoot { steps, covered_sockets: planned.covered_sockets, writable_mounts: planned.writable })
+}
+
+/// What of the owner's is inside besides.
+fn mounts(spec: &SandboxSpec, ids: &IdMap, sources: &Sources<'_>) -> Result<owned::PlannedMounts, JailError> {
     let mut mounts = owned::Mounts::new(ids, sources);
     for (name, target) in KEPT {
         match (name, &sources.tree, sources.kept) {
@@ -98,7 +120,7 @@ pub(crate) fn plan(spec: &SandboxSpec, ids: &IdMap, sources: &Sources<'_>) -> Re
             (_, _, None) => {}
         }
     }
-    if let (Root::Host(Tools::Owner), Some(home)) = (spec.root, sources.home) {
+    if let (Root::Host(Tools::Owner), Some(home)) = (&spec.root, sources.home) {
         for tree in OwnerTools::find(home).trees() {
             mounts.add_tool(tree)?;
         }
@@ -106,48 +128,47 @@ pub(crate) fn plan(spec: &SandboxSpec, ids: &IdMap, sources: &Sources<'_>) -> Re
     for mount in &spec.mounts {
         mounts.add(mount)?;
     }
-    let planned = mounts.finish();
-    steps.extend(planned.steps);
-    Ok(PlannedRoot { steps, covered_sockets: planned.covered_sockets, writable_mounts: planned.writable })
+    Ok(mounts.finish())
 }
 
 /// The directories that everything else is put into.
 fn skeleton(spec: &SandboxSpec, ids: &IdMap) -> Result<Vec<Step>, JailError> {
     let agent =
         if ids.has_root() { Owner::Agent { uid: spec.user.uid, gid: spec.user.gid } } else { Owner::Builder };
+    let host_only: &[&str] = match &spec.root {
+        Root::Host(_) => &["/etc", "/home", "/run", "/usr", "/var", "/opt", "/srv"],
+        // These are the image's, as far as it has them.
+        Root::Image(_) => &[],
+    };
     let fixed = [
         "/.agentbox",
         "/.agentbox/empty",
         "/dev",
         "/dev/pts",
-        "/etc",
-        "/home",
         "/mnt",
         "/mnt/user-data",
         "/proc",
-        "/run",
         "/sys",
         "/sys/devices",
         "/sys/devices/system",
         "/sys/devices/system/cpu",
         "/sys/fs",
         "/sys/fs/cgroup",
-        "/usr",
-        "/var",
-        "/opt",
-        "/srv",
     ];
-    let fixed = fixed.iter().map(|path| (*path, 0o755, Owner::Builder));
-    let writable = WRITABLE.iter().map(|path| match *path {
-        "/tmp" | "/dev/shm" => (*path, 0o1777, Owner::Builder),
-        "/home/agent" => (*path, 0o700, agent),
-        path => (path, 0o755, agent),
-    });
+    let fixed = fixed.iter().chain(host_only).map(|path| (*path, 0o755, Owner::Builder));
+    let is_image = matches!(spec.root, Root::Image(_));
+    let writable =
+        WRITABLE.iter().filter(|path| !(is_image && **path == "/home/agent")).map(|path| match *path {
+            "/tmp" | "/dev/shm" => (*path, 0o1777, Owner::Builder),
+            "/home/agent" => (*path, 0o700, agent),
+            path => (path, 0o755, agent),
+        });
     let mut steps = Vec::new();
     for (path, mode, owner) in fixed.chain(writable) {
         steps.push(Step::Directory { path: inside(Path::new(path))?, mode, owner });
     }
-    for (target, path) in [("../tmp", "/var/tmp"), ("../run", "/var/run")] {
+    let links = [("../tmp", "/var/tmp"), ("../run", "/var/run")];
+    for (target, path) in links.into_iter().filter(|_| !is_image) {
         steps.push(link(target, path)?);
     }
     Ok(steps)

@@ -1,0 +1,167 @@
+//! The store of images below the state directory: blobs by digest as they came, layers by digest as directories, and a
+//! list of names. It is an OCI layout with the unpacked layers beside.
+//!
+//! Whatever has its name is whole: everything is made under another name, checked, and renamed. A process that is killed
+//! leaves at most something without a name, which the next one that needs it goes on with and `gc` removes.
+
+mod blobs;
+mod collect;
+mod index;
+mod layers;
+
+use std::fs::{DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+
+use crate::digest::Digest;
+use crate::document::{self, Config, Document, LARGEST_CONFIG, LARGEST_MANIFEST, Manifest};
+use crate::error::{ImageError, at};
+use crate::hands::Hands;
+use crate::progress::Progress;
+use crate::reference::Reference;
+
+pub(crate) use blobs::Incoming;
+pub use collect::{Collected, Used};
+pub use index::Listed;
+pub use layers::HeldLayers;
+
+/// What an OCI layout is known by.
+const LAYOUT: &[u8] = br#"{"imageLayoutVersion":"1.0.0"}"#;
+
+/// The store of one caller.
+#[derive(Clone, Debug)]
+pub struct Store {
+    root: PathBuf,
+}
+
+/// An image that is in the store.
+#[derive(Clone, Debug)]
+pub struct Image {
+    /// What the list says of it.
+    pub listed: Listed,
+    /// Its manifest.
+    pub manifest: Manifest,
+    /// Its configuration.
+    pub config: Config,
+}
+
+impl Image {
+    /// How many bytes came for it.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.manifest.config.size + self.manifest.layers.iter().map(|layer| layer.blob.size).sum::<u64>()
+    }
+}
+
+/// While it is held, nothing is collected.
+#[derive(Debug)]
+pub struct Bringing {
+    _lock: File,
+}
+
+impl Store {
+    /// Opens the store in a directory, which is made where it is not there.
+    pub fn open(root: &Path) -> Result<Self, ImageError> {
+        let store = Self { root: root.to_owned() };
+        let directories = ["", "blobs", "blobs/sha256", "layers", "locks"];
+        for directory in directories.map(|name| root.join(name)) {
+            match DirBuilder::new().mode(0o700).create(&directory) {
+                Err(error) if error.kind() != io::ErrorKind::AlreadyExists => {
+                    return Err(at(&directory)(error));
+                }
+                _ => {}
+            }
+        }
+        let layout = root.join("oci-layout");
+        if !layout.exists() {
+            std::fs::write(&layout, LAYOUT).map_err(at(&layout))?;
+        }
+        Ok(store)
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        &self.root
+    }
+
+    /// Says that an image is on its way, so that nothing of it is taken for rubbish.
+    pub fn bringing(&self) -> Result<Bringing, ImageError> {
+        Ok(Bringing { _lock: self.lock("bringing", FlockOperation::LockShared)? })
+    }
+
+    fn lock(&self, name: &str, how: FlockOperation) -> Result<File, ImageError> {
+        let path = self.root.join("locks").join(name);
+        let locked = File::options().create(true).append(true).open(&path).and_then(|file| {
+            flock(&file, how)?;
+            Ok(file)
+        });
+        locked.map_err(at(&path))
+    }
+
+    /// Reads the image of a manifest whose blobs are here.
+    pub fn image(&self, listed: Listed) -> Result<Image, ImageError> {
+        let bytes = self.read_blob(&listed.manifest.digest, LARGEST_MANIFEST)?;
+        let manifest = match document::read_document(&bytes, Some(&listed.media_type))? {
+            Document::Manifest(manifest) => manifest,
+            Document::Chosen(_) => {
+                let what = format!("the manifest {}", listed.manifest.digest);
+                return Err(ImageError::Refused { what, why: "it is an index" });
+            }
+        };
+        let config = self.read_blob(&manifest.config.digest, LARGEST_CONFIG)?;
+        let config = document::read_config(&config, manifest.layers.len())?;
+        Ok(Image { listed, manifest, config })
+    }
+
+    /// Finds an image by its name, or by the beginning of its digest.
+    pub fn find(&self, text: &str) -> Result<Image, ImageError> {
+        let list = self.list()?;
+        let by_name = text.parse::<Reference>().ok().and_then(|wanted| {
+            list.iter().find(|listed| {
+                let is_wanted = listed.reference.as_ref() == Some(&wanted);
+                // A name with a digest is that image, whatever else it is called.
+                is_wanted || wanted.digest() == Some(&listed.manifest.digest)
+            })
+        });
+        if let Some(found) = by_name {
+            return self.image(found.clone());
+        }
+        let digits = text.strip_prefix("sha256:").unwrap_or(text);
+        let is_beginning = digits.len() >= 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        let mut found: Vec<&Listed> = list
+            .iter()
+            .filter(|listed| is_beginning && listed.manifest.digest.hex().starts_with(digits))
+            .collect();
+        found.dedup_by(|one, other| one.manifest.digest == other.manifest.digest);
+        match found.as_slice() {
+            [one] => self.image((*one).clone()),
+            [] => Err(ImageError::Unknown(text.escape_debug().to_string())),
+            several => {
+                let of = several.iter().map(|listed| listed.manifest.digest.short().to_owned()).collect();
+                Err(ImageError::Ambiguous { text: text.to_owned(), of })
+            }
+        }
+    }
+
+    /// Takes an image in whose blobs are here: unpacks what is not unpacked, and lists it.
+    pub fn admit(
+        &self,
+        reference: Option<Reference>,
+        (manifest, media_type): (&Digest, &str),
+        hands: &dyn Hands,
+        progress: &Progress<'_>,
+    ) -> Result<Image, ImageError> {
+        let size = self.blob_size(manifest)?;
+        let listed = Listed::new(reference, manifest.clone(), size, media_type);
+        let image = self.image(listed)?;
+        for (blob, layer) in image.manifest.layers.iter().zip(&image.config.layers) {
+            self.unpack_layer(&blob.blob.digest, layer, hands, progress)?;
+        }
+        self.enlist(&image.listed)?;
+        Ok(image)
+    }
+}

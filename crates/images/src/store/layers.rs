@@ -1,0 +1,141 @@
+//! Unpacked layers: directories named by the digest of what was unpacked, which no sandbox copies and none may write to.
+//! Beside each stands what is known of it.
+
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt as _;
+use std::path::PathBuf;
+
+use failpoint::Point;
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+use super::{Image, Store};
+use crate::digest::Digest;
+use crate::error::{ImageError, at};
+use crate::hands::Hands;
+use crate::progress::{Progress, Step};
+use crate::unpack::Unpacked;
+
+/// What is known of a layer.
+#[derive(Debug, Serialize, Deserialize)]
+struct Facts {
+    /// What the ids of its files stand for.
+    ids: String,
+    /// How much there is, and what was left out.
+    unpacked: Unpacked,
+}
+
+/// The layers of an image while somebody uses them, the lowest first: they are not removed.
+#[derive(Debug)]
+pub struct HeldLayers {
+    /// Where they are.
+    pub directories: Vec<PathBuf>,
+    _locks: Vec<File>,
+}
+
+impl Store {
+    /// Where an unpacked layer is or would be.
+    #[must_use]
+    pub fn layer_path(&self, layer: &Digest) -> PathBuf {
+        self.root.join("layers").join(layer.hex())
+    }
+
+    fn facts_path(&self, layer: &Digest) -> PathBuf {
+        self.root.join("layers").join(format!("{}.json", layer.hex()))
+    }
+
+    fn facts(&self, layer: &Digest) -> Option<Facts> {
+        serde_json::from_slice(&fs::read(self.facts_path(layer)).ok()?).ok()
+    }
+
+    /// What was unpacked of a layer, and what was left out.
+    #[must_use]
+    pub fn unpacked(&self, layer: &Digest) -> Option<Unpacked> {
+        self.facts(layer).map(|facts| facts.unpacked)
+    }
+
+    /// Unpacks a layer, unless it is; two who want the same one wait for each other.
+    pub(super) fn unpack_layer(
+        &self,
+        blob: &Digest,
+        layer: &Digest,
+        hands: &dyn Hands,
+        progress: &Progress<'_>,
+    ) -> Result<(), ImageError> {
+        let named = self.layer_path(layer);
+        let is_here = || named.is_dir() && self.facts(layer).is_some_and(|facts| facts.ids == hands.ids());
+        if is_here() {
+            return Ok(());
+        }
+        let _lock = self.lock(&format!("layer-{}", layer.hex()), FlockOperation::LockExclusive)?;
+        if is_here() {
+            return Ok(());
+        }
+        progress(Step::Unpacking(layer.clone()));
+        // One that was made for other ids cannot be used, and whoever did may be gone.
+        self.remove_layer(layer, hands)?;
+        let begun = self.root.join("layers").join(format!(".{}", layer.hex()));
+        hands.remove(&begun)?;
+        fs::DirBuilder::new().mode(0o755).create(&begun).map_err(at(&begun))?;
+        let unpacked = match hands.unpack(&self.blob_path(blob), &begun, layer) {
+            Ok(unpacked) => unpacked,
+            Err(error) => {
+                // Room for the next try; what cannot be removed now is removed by it.
+                let _ = hands.remove(&begun);
+                return Err(error);
+            }
+        };
+        failpoint::pass(Point::ImageLayerUnnamed);
+        let facts = Facts { ids: hands.ids(), unpacked };
+        let path = self.facts_path(layer);
+        let text = serde_json::to_vec(&facts).map_err(io::Error::other);
+        text.and_then(|text| fs::write(&path, text)).map_err(at(&path))?;
+        fs::rename(&begun, &named).map_err(at(&named))?;
+        failpoint::pass(Point::ImageLayerMade);
+        progress(Step::Unpacked(layer.clone()));
+        Ok(())
+    }
+
+    /// Removes a layer: first its name, then what it was.
+    pub(super) fn remove_layer(&self, layer: &Digest, hands: &dyn Hands) -> Result<(), ImageError> {
+        let (named, gone) =
+            (self.layer_path(layer), self.root.join("layers").join(format!(".gone-{}", layer.hex())));
+        hands.remove(&gone)?;
+        match fs::rename(&named, &gone) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            renamed => renamed.map_err(at(&named))?,
+        }
+        let _ = fs::remove_file(self.facts_path(layer));
+        hands.remove(&gone)
+    }
+
+    /// Takes hold of the layers of an image, and unpacks what is missing or was unpacked for other ids.
+    pub fn hold(
+        &self,
+        image: &Image,
+        hands: &dyn Hands,
+        progress: &Progress<'_>,
+    ) -> Result<HeldLayers, ImageError> {
+        let _bringing = self.bringing()?;
+        let (mut directories, mut locks) = (Vec::new(), Vec::new());
+        for (blob, layer) in image.manifest.layers.iter().zip(&image.config.layers) {
+            self.unpack_layer(&blob.blob.digest, layer, hands, progress)?;
+            let path = self.layer_path(layer);
+            let lock = self.use_lock(layer, FlockOperation::LockShared)?;
+            locks.push(lock);
+            directories.push(path);
+        }
+        Ok(HeldLayers { directories, _locks: locks })
+    }
+
+    /// Held by whoever uses a layer, shared; alone by whoever removes it.
+    pub(super) fn use_lock(&self, layer: &Digest, how: FlockOperation) -> Result<File, ImageError> {
+        let path = self.facts_path(layer);
+        let locked = File::open(&path).and_then(|file| {
+            flock(&file, how)?;
+            Ok(file)
+        });
+        locked.map_err(at(&path))
+    }
+}

@@ -1,0 +1,242 @@
+//! Layers that want out, and layers that want everything. Whatever they say, the host's canaries are as they were, and
+//! what cannot be unpacked leaves nothing.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use harness::{Caller, callers, is_full, is_root};
+
+use crate::layout::Layout;
+use crate::place::{Place, busybox, seen};
+use crate::tar::{Entry, Tar};
+
+/// A directory of the host's that everybody may write to, and that nothing may come by.
+fn canary(place: &Place) -> PathBuf {
+    let path = place.path("canary");
+    fs::create_dir(&path).unwrap();
+    fs::write(path.join("file"), "untouched").unwrap();
+    for (path, mode) in [(path.clone(), 0o777), (path.join("file"), 0o666)] {
+        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+    }
+    path
+}
+
+callers!(archives_that_lead_away_are_refused, |caller| {
+    let place = Place::new(caller);
+    let canary = canary(&place);
+    let before = seen(&canary);
+    let outside = canary.display().to_string();
+    let up = format!("{}{}", "../".repeat(20), outside.trim_start_matches('/'));
+    let file = format!("{outside}/file");
+    let cases: Vec<(&str, Tar)> = vec![
+        ("upwards", Tar::default().file(&format!("{up}/evil"), b"x")),
+        ("upwards within", Tar::default().file(&format!("a/../{up}/evil"), b"x")),
+        ("absolute", Tar::default().file(&format!("{outside}/evil"), b"x")),
+        ("through a link", Tar::default().link("out", &outside).file("out/evil", b"x")),
+        ("through a link that leads up", Tar::default().link("out", &up).file("out/evil", b"x")),
+        (
+            "a directory through a link",
+            Tar::default().link("out", &outside).directory("out/evil/", 0o777, (0, 0)),
+        ),
+        ("a whiteout through a link", Tar::default().link("out", &outside).file("out/.wh.file", b"")),
+        ("hiding through a link", Tar::default().link("out", &outside).file("out/.wh..wh..opq", b"")),
+        ("a hard link out", Tar::default().hard_link("evil", &file)),
+        ("a hard link up", Tar::default().hard_link("evil", &format!("{up}/file"))),
+        ("a hard link through a link", Tar::default().link("out", &outside).hard_link("evil", "out/file")),
+        (
+            "a long name by PAX",
+            Tar::default().extended(&[("path", &format!("{outside}/evil"))]).file("x", b"x"),
+        ),
+        ("a long link by PAX", Tar::default().extended(&[("linkpath", &file)]).hard_link("evil", "x")),
+        ("two names by PAX", Tar::default().extended(&[("path", "a"), ("path", "b")]).file("x", b"x")),
+        ("a size by PAX", Tar::default().extended(&[("size", "99999999999999")]).file("x", b"x")),
+        ("a sparse file", Tar::default().extended(&[("GNU.sparse.major", "1")]).file("x", b"x")),
+        ("a whiteout of nothing", Tar::default().file("a/.wh.", b"")),
+        ("a whiteout upwards", Tar::default().file("a/.wh...", b"")),
+        ("a whiteout as a directory", Tar::default().file(".wh.a/b", b"x")),
+        ("too deep", Tar::default().file(&"d/".repeat(49), b"").file("x", b"")),
+    ];
+    for (what, tar) in cases {
+        let tar = if what == "too deep" {
+            Tar::default().extended(&[("path", &"d/".repeat(200))]).directory("x/", 0o755, (0, 0))
+        } else {
+            tar
+        };
+        let imported = place.import(&Layout::of(&[tar.finish()]), "evil:1");
+        assert_eq!(imported.code, 125, "{what}: {}", imported.stderr());
+        assert!(
+            imported.stderr().starts_with("error: cannot unpack the layer sha256:"),
+            "{what}: {}",
+            imported.stderr()
+        );
+        assert_eq!(place.layers(), Vec::<String>::new(), "{what}");
+        assert_eq!(seen(&canary), before, "{what}");
+    }
+    assert_eq!(place.images(), Vec::<String>::new());
+});
+
+// isolation.md 19: whatever an image has where the sandbox's own things are.
+callers!(links_in_the_places_of_our_own_lead_nowhere, |caller| {
+    let place = Place::new(caller);
+    let canary = canary(&place);
+    let outside = canary.display().to_string();
+    let file = format!("{outside}/file");
+    let before = seen(&canary);
+    let at_top = |names: &[&str]| names.iter().fold(busybox(), |tar, name| tar.link(name, &outside));
+    let images = [
+        (
+            "at the top",
+            at_top(&["dev", "proc", "sys", "etc", "tmp", "home", "workspace", "mnt", ".agentbox", "run"]),
+        ),
+        (
+            "below",
+            busybox()
+                .link("dev/null", &file)
+                .link("dev/pts", &outside)
+                .link("dev/shm", &outside)
+                .link("proc/self", &outside)
+                .link("sys/fs", &outside)
+                .link("etc/passwd", &file)
+                .link("etc/group", &file)
+                .link("etc/hosts", &file)
+                .link("etc/hostname", &file)
+                .link("etc/resolv.conf", &file)
+                .link("etc/nsswitch.conf", &file)
+                .link("home/agent", &outside)
+                .link(".agentbox/init", &file)
+                .link(".agentbox/upper", &outside)
+                .link("mnt/user-data", &outside),
+        ),
+        (
+            "to init",
+            busybox().link("etc/resolv.conf", "/proc/1/environ").link("etc/passwd", "/proc/self/mem"),
+        ),
+        (
+            "files",
+            at_top(&[])
+                .file("dev", b"x")
+                .file("proc", b"x")
+                .file("etc", b"x")
+                .file("home", b"x")
+                .file("tmp", b"x"),
+        ),
+    ];
+    for (what, tar) in images {
+        place.import(&Layout::of(&[tar.finish()]), "evil:1").assert_success();
+        let script = "echo x > /dev/null && test -c /dev/null; test -c /dev/pts/ptmx; grep -q ^Name: /proc/self/status; \
+                      grep -q ^nameserver /etc/resolv.conf; grep -q ^agent: /etc/passwd; grep -q localhost /etc/hosts; \
+                      echo mine > /home/agent/x; echo mine > /tmp/x; echo mine > /workspace/x; \
+                      echo mine > /mnt/user-data/outputs/x; echo mine > /dev/shm/x; test -d /sys/fs/cgroup; id -un";
+        let script = format!("set -e; {script}");
+        assert_eq!(place.run("evil:1", &script), "agent\n", "{what}");
+        assert_eq!(seen(&canary), before, "{what}");
+        assert_eq!(fs::read_to_string(canary.join("file")).unwrap(), "untouched");
+    }
+});
+
+callers!(programs_of_an_image_gain_nothing, |caller| {
+    let place = Place::new(caller);
+    let busybox_program = fs::read("/bin/busybox").unwrap();
+    let tar = busybox()
+        .entry(Entry { name: "bin/busybox-become", mode: 0o6755, contents: &busybox_program, ..Entry::PLAIN })
+        .entry(Entry { name: "bin/device", kind: b'3', mode: 0o666, ..Entry::PLAIN });
+    place.import(&Layout::of(&[tar.finish()]), "evil:1").assert_success();
+    let script = "stat -c %a /bin/busybox-become; exec /bin/busybox-become sh -c 'id -u; id -g; grep -e CapEff -e NoNewPrivs /proc/self/status'";
+    let out = place.run("evil:1", script);
+    assert_eq!(out, "6755\n1000\n1000\nCapEff:\t0000000000000000\nNoNewPrivs:\t1\n");
+    // What is set-user-id in the store is out of everybody's reach but its owner's.
+    let store = fs::metadata(place.store()).unwrap();
+    assert_eq!(store.permissions().mode() & 0o777, 0o700);
+});
+
+callers!(what_would_become_too_much_is_refused, |caller| {
+    let place = Place::new(caller);
+    // A file that says to be larger than any layer, by gzip of almost nothing.
+    let mut tar = Tar::default();
+    tar.header(&Entry { name: "large", ..Entry::PLAIN }, 0o77_777_777_777);
+    let mut tar2 = tar.clone();
+    for number in 0..16 {
+        tar2.header(&Entry { name: &format!("large{number}"), ..Entry::PLAIN }, 0o77_777_777_777);
+    }
+    let imported = place.import(&Layout::of(&[tar.finish()]), "evil:1");
+    assert!(imported.assert_code(125).stderr().contains("the archive is cut off"), "{}", imported.stderr());
+    // More memory than it has is not taken whatever it says.
+    let huge = Tar::default().extended(&[("comment", &"x".repeat(60_000))]).file("x", b"x");
+    place.import(&Layout::of(&[huge.finish()]), "large:1").assert_success();
+    let many = Tar::default().extended(&[("comment", &"x".repeat(200_000))]).file("x", b"x");
+    let imported = place.import(&Layout::of(&[many.finish()]), "evil:2");
+    assert!(
+        imported.assert_code(125).stderr().contains("the limit of an extended header"),
+        "{}",
+        imported.stderr()
+    );
+    let wide = (0..250).fold(busybox(), |tar, number| tar.directory(&format!("top{number}/"), 0o755, (0, 0)));
+    place.import(&Layout::of(&[wide.finish()]), "wide:1").assert_success();
+    let run = place.agentbox().options(["--image", "wide:1"]).run(["/bin/true"]);
+    assert!(run.assert_code(125).stderr().contains("too many mounts"), "{}", run.stderr());
+});
+
+/// A stream by gzip, without having it.
+fn gzipped(write: impl FnOnce(&mut dyn std::io::Write) + Send) -> Vec<u8> {
+    let mut gzip =
+        Command::new("gzip").args(["-9", "-c"]).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+    let mut stdin = gzip.stdin.take().unwrap();
+    std::thread::scope(|scope| {
+        scope.spawn(move || write(&mut stdin));
+        gzip.wait_with_output().unwrap().stdout
+    })
+}
+
+#[test]
+fn a_bomb_is_refused_with_little_memory() {
+    if !is_root("limits of memory are set by prlimit") {
+        return;
+    }
+    let place = Place::new(Caller::Root);
+    let bomb = gzipped(|output| {
+        let mut tar = Tar::default();
+        tar.header(&Entry { name: "zeros", ..Entry::PLAIN }, 6 << 30);
+        let _ = output.write_all(&tar.finish()[..512]);
+        let zeros = vec![0; 1 << 20];
+        for _ in 0..1600 {
+            let _ = output.write_all(&zeros);
+        }
+    });
+    assert!(bomb.len() < 16 << 20);
+    let kind = "application/vnd.oci.image.layer.v1.tar+gzip".to_owned();
+    let layout = Layout {
+        media_type: Some(kind.clone()),
+        unpacked: Some(vec![images::Digest::of(b"")]),
+        ..Layout::of(&[bomb])
+    };
+    layout.write(&place.path("bomb"));
+    let path = place.path("bomb").display().to_string();
+    let limited = |words: &[&str]| {
+        place.agentbox().behind(["/usr/bin/prlimit", "--data=300000000", "--"]).start_words(words).finish()
+    };
+    let imported = limited(&["image", "import", &path, "bomb:1"]);
+    assert!(imported.assert_code(125).stderr().contains("400 times as large"), "{}", imported.stderr());
+    assert_eq!(place.layers(), Vec::<String>::new());
+    if !is_full() {
+        return;
+    }
+    // A million names are not made for anybody.
+    let names = gzipped(|output| {
+        let mut tar = Tar::default();
+        tar.header(&Entry { name: "name", ..Entry::PLAIN }, 0);
+        let header = tar.finish()[..512].to_vec();
+        for _ in 0..1_000_100 {
+            let _ = output.write_all(&header);
+        }
+    });
+    let layout = Layout {
+        media_type: Some(kind),
+        unpacked: Some(vec![images::Digest::of(b"")]),
+        ..Layout::of(&[names])
+    };
+    layout.write(&place.path("names"));
+    let imported = limited(&["image", "import", &place.path("names").display().to_string(), "names:1"]);
+    assert!(imported.assert_code(125).stderr().contains("the limit of entries"), "{}", imported.stderr());
+}

@@ -1,0 +1,166 @@
+//! A real registry on the loopback, and somebody between it and us who cuts connections off.
+
+use std::fs;
+use std::io::{Read as _, Write as _};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+/// What the password of the registry that wants one is, and how it keeps it.
+pub(crate) const PASSWORD: &str = "secret";
+const HASHED: &str = "$2b$05$abcdefghijklmnopqrstuuOQiyCxlgf/oeuTqixKmWdcYUh4Hjl0a";
+
+/// Docker's own registry, from Debian.
+pub(crate) struct Registry {
+    directory: TempDir,
+    process: Child,
+    pub(crate) port: u16,
+}
+
+impl Registry {
+    /// Starts one; none where it is not installed.
+    pub(crate) fn start(wants_password: Password) -> Option<Self> {
+        let program = Path::new("/usr/bin/docker-registry");
+        if !program.exists() {
+            eprintln!("skipped: docker-registry is not installed (tests/setup.sh installs it as root)");
+            return None;
+        }
+        let directory = tempfile::Builder::new().prefix("agentbox-registry-").tempdir_in("/tmp").unwrap();
+        let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let storage = directory.path().join("data");
+        let mut configuration = format!(
+            "version: 0.1\nlog: {{level: error}}\nstorage: {{filesystem: {{rootdirectory: {}}}}}\n\
+             http: {{addr: '127.0.0.1:{port}'}}\n",
+            storage.display()
+        );
+        if wants_password == Password::Wanted {
+            let passwords = directory.path().join("passwords");
+            fs::write(&passwords, format!("me:{HASHED}\n")).unwrap();
+            configuration
+                .push_str(&format!("auth: {{htpasswd: {{realm: r, path: {}}}}}\n", passwords.display()));
+        }
+        let path = directory.path().join("config.yml");
+        fs::write(&path, configuration).unwrap();
+        let process = Command::new(program)
+            .arg("serve")
+            .arg(&path)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let registry = Self { directory, process, port };
+        let begun = Instant::now();
+        while TcpStream::connect(("127.0.0.1", port)).is_err() {
+            assert!(begun.elapsed() < Duration::from_secs(20), "the registry does not answer");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        Some(registry)
+    }
+
+    /// Puts the image of a layout there, by another program.
+    pub(crate) fn push(&self, layout: &Path, name: &str) {
+        let to = format!("docker://127.0.0.1:{}/{name}", self.port);
+        let status = Command::new("skopeo")
+            .args(["copy", "--quiet", "--dest-tls-verify=false", "--dest-creds", &format!("me:{PASSWORD}")])
+            .arg("--dest-compress-format=gzip")
+            .arg(format!("oci:{}", layout.display()))
+            .arg(to)
+            .status();
+        assert!(status.unwrap().success());
+    }
+
+    /// Where it keeps a blob.
+    pub(crate) fn blobs(&self) -> Vec<PathBuf> {
+        let output = Command::new("find")
+            .arg(self.directory.path().join("data/docker/registry/v2/blobs"))
+            .args(["-name", "data", "-size", "+100k"])
+            .output();
+        String::from_utf8(output.unwrap().stdout).unwrap().lines().map(PathBuf::from).collect()
+    }
+}
+
+impl Drop for Registry {
+    fn drop(&mut self) {
+        let _ = self.process.kill();
+        let _ = self.process.wait();
+    }
+}
+
+/// Whether a registry wants a password.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Password {
+    Wanted,
+    Free,
+}
+
+/// Somebody between a registry and us, who lets so many bytes of large answers through and hangs up.
+pub(crate) struct Cutter {
+    pub(crate) port: u16,
+    /// How often it has hung up.
+    pub(crate) cuts: Arc<AtomicUsize>,
+    /// The ranges that were asked for.
+    pub(crate) ranges: Arc<Mutex<Vec<String>>>,
+}
+
+impl Cutter {
+    pub(crate) fn before(port: u16, most: usize, times: usize) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let own = listener.local_addr().unwrap().port();
+        let (cuts, ranges) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
+        let cutter = Self { port: own, cuts: cuts.clone(), ranges: ranges.clone() };
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                let (cuts, ranges) = (cuts.clone(), ranges.clone());
+                std::thread::spawn(move || pass(client, port, (most, times), &cuts, &ranges));
+            }
+        });
+        cutter
+    }
+}
+
+fn pass(
+    mut client: TcpStream,
+    port: u16,
+    (most, times): (usize, usize),
+    cuts: &AtomicUsize,
+    ranges: &Arc<Mutex<Vec<String>>>,
+) {
+    let Ok(mut server) = TcpStream::connect(("127.0.0.1", port)) else { return };
+    let (Ok(asking), Ok(asked)) = (client.try_clone(), server.try_clone()) else { return };
+    let ranges = ranges.clone();
+    let forward = std::thread::spawn(move || listen(asking, asked, &ranges));
+    let mut passed = 0;
+    let mut buffer = [0; 8192];
+    while let Ok(count) = server.read(&mut buffer) {
+        if count == 0 || client.write_all(&buffer[..count]).is_err() {
+            break;
+        }
+        passed += count;
+        if passed > most && cuts.load(Ordering::SeqCst) < times {
+            cuts.fetch_add(1, Ordering::SeqCst);
+            break;
+        }
+    }
+    let _ = client.shutdown(Shutdown::Both);
+    let _ = server.shutdown(Shutdown::Both);
+    let _ = forward.join();
+}
+
+/// Passes questions on, and writes down which ranges they ask for. A question fits into one piece.
+fn listen(mut asking: TcpStream, mut asked: TcpStream, ranges: &Mutex<Vec<String>>) {
+    let mut piece = [0; 16 * 1024];
+    while let Ok(count) = asking.read(&mut piece) {
+        if count == 0 || asked.write_all(&piece[..count]).is_err() {
+            return;
+        }
+        let text = String::from_utf8_lossy(&piece[..count]).to_ascii_lowercase();
+        let found = text.lines().filter_map(|line| line.strip_prefix("range: ")).map(str::to_owned);
+        ranges.lock().unwrap().extend(found);
+    }
+}
