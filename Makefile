@@ -11,9 +11,11 @@
 ARCH    := $(shell uname -m)
 MUSL    := $(ARCH)-unknown-linux-musl
 GNU     := $(ARCH)-unknown-linux-gnu
-# Both programs are static: against musl where its target is installed, else against glibc. There a library that makes
-# random numbers would look for the kernel's call at run time, which nothing static can, and then for a device.
-TRIPLE  := $(if $(wildcard $(shell rustc --print target-libdir --target $(MUSL) 2>/dev/null)),$(MUSL),$(GNU))
+# Both programs are static: against musl where its target and its C compiler are installed, as a library that ciphers is
+# partly in C, else against glibc. There a library that makes random numbers would look for the kernel's call at run
+# time, which nothing static can, and then for a device.
+HAS_MUSL := $(and $(wildcard $(shell rustc --print target-libdir --target $(MUSL) 2>/dev/null)),$(shell command -v musl-gcc))
+TRIPLE  := $(if $(HAS_MUSL),$(MUSL),$(GNU))
 STATIC  := -C target-feature=+crt-static --cfg getrandom_backend="linux_getrandom"
 CARGO   := $(if $(filter $(GNU),$(TRIPLE)),RUSTFLAGS='$(STATIC)' )cargo
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -1)
