@@ -54,5 +54,5 @@ build() { # NAME PACKAGE VERSION CGO
   install -D -m 755 "$module/runtime" "$tools/$1"
   rm -rf "$module"
 }
-build runsc gvisor.dev/gvisor/runsc latest 0
-build runc github.com/opencontainers/runc latest 1
+build runsc gvisor.dev/gvisor/runsc v0.0.0-20260905035102-160fafc42237 0
+build runc github.com/opencontainers/runc v1.5.2 1
