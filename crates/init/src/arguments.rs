@@ -18,7 +18,18 @@ pub(crate) struct Arguments {
     pub(crate) filter: Option<PathBuf>,
     /// Whether there is but one id, which shows as root's.
     pub(crate) ids: Ids,
+    /// Which kernel stands between init and whoever it answers.
+    pub(crate) kernel: Kernel,
     pub(crate) weaken: Weaken,
+}
+
+/// Whose kernel init runs on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kernel {
+    /// The host's.
+    Host,
+    /// One of the sandbox's own.
+    Own,
 }
 
 /// Which ids there are.
@@ -58,6 +69,7 @@ impl Arguments {
             write: Vec::new(),
             filter: None,
             ids: Ids::Given,
+            kernel: Kernel::Host,
             weaken: Weaken::default(),
         };
         while let Some(word) = words.next() {
@@ -80,6 +92,7 @@ impl Arguments {
                     arguments.filter = Some(words.next().ok_or(ArgumentsError::NoValue("--filter"))?.into());
                 }
                 Some("--single") => arguments.ids = Ids::Single,
+                Some("--own-kernel") => arguments.kernel = Kernel::Own,
                 #[cfg(feature = "weaken")]
                 Some("--weaken") => {
                     arguments.weaken.take_away(&words.next().ok_or(ArgumentsError::NoValue("--weaken"))?);

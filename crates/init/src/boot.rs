@@ -85,7 +85,8 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Result<(), BootE
     let end = runtime.block_on(async {
         let signals = sys::register(signals, Interest::READABLE).map_err(at("watching for SIGCHLD"))?;
         tokio::spawn(children.reap(signals));
-        let (connection, incoming) = descriptors.connect().map_err(at("opening the channel"))?;
+        let (connection, incoming) =
+            descriptors.connect(arguments.kernel).map_err(at("opening the channel"))?;
         serve(connection, incoming, house).await
     });
     // Whatever still runs is not waited for.

@@ -9,6 +9,8 @@ use rustix::io::fcntl_dupfd_cloexec;
 use rustix::stdio::{dup2_stdin, dup2_stdout, stdin, stdout};
 use wire::{Connection, Incoming, Side};
 
+use crate::arguments::Kernel;
+
 /// The first number that is not one of the standard three.
 const FIRST_FREE: i32 = 3;
 
@@ -38,10 +40,11 @@ impl Descriptors {
     }
 
     /// Begins to answer. Must be called on the runtime.
-    pub(crate) fn connect(self) -> io::Result<(Connection, Incoming)> {
-        match self {
-            Self::Socket(socket) => wire::over_socket(socket, Side::Answering),
-            Self::Pipes { read, write } => wire::over_pipes(read, write, Side::Answering),
+    pub(crate) fn connect(self, kernel: Kernel) -> io::Result<(Connection, Incoming)> {
+        match (self, kernel) {
+            (Self::Socket(socket), Kernel::Host) => wire::over_socket(socket, Side::Answering),
+            (Self::Socket(socket), Kernel::Own) => wire::over_socket_of_another_kernel(socket),
+            (Self::Pipes { read, write }, _) => wire::over_pipes(read, write, Side::Answering),
         }
     }
 }

@@ -158,7 +158,9 @@ impl Yard {
         if !ids.has_root() {
             words.push("--single".to_owned());
         }
-        if !self.backend.has_own_kernel() && weaken.keeps(Wall::Seccomp) {
+        if self.backend.has_own_kernel() {
+            words.push("--own-kernel".to_owned());
+        } else if weaken.keeps(Wall::Seccomp) {
             words.extend(["--filter".to_owned(), FILTER.to_owned()]);
         }
         words

@@ -35,4 +35,4 @@ pub use message::{
     WindowSize, WriteFile, WriteHow,
 };
 pub use relay::{Carrier, Count, relay, reset};
-pub use stream::{over_pipes, over_socket};
+pub use stream::{over_pipes, over_socket, over_socket_of_another_kernel};

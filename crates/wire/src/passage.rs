@@ -61,9 +61,8 @@ impl Passage {
     }
 
     /// Receives bytes and at most one descriptor; what more there is, is closed. One that this process has no
-    /// number left for is lost, and leaves a gap, so that the next one goes to no frame but its own. Gives how many bytes,
-    /// and whether the kernel stopped there for the sake of a descriptor.
-    pub(crate) fn receive(&self, socket: BorrowedFd<'_>, bytes: &mut [u8]) -> Result<(usize, bool), Errno> {
+    /// number left for is lost, and leaves a gap, so that the next one goes to no frame but its own. Gives how many bytes.
+    pub(crate) fn receive(&self, socket: BorrowedFd<'_>, bytes: &mut [u8]) -> Result<usize, Errno> {
         let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
         let mut ancillary = RecvAncillaryBuffer::new(&mut space);
         let flags = RecvFlags::CMSG_CLOEXEC;
@@ -77,11 +76,10 @@ impl Passage {
         if passed.is_none() && received.flags.contains(ReturnFlags::CTRUNC) {
             passed = Some(None);
         }
-        let stopped = passed.is_some();
         let mut incoming = lock(&self.incoming);
         if incoming.len() < AHEAD {
             incoming.extend(passed);
         }
-        Ok((received.bytes, stopped))
+        Ok(received.bytes)
     }
 }

@@ -7,6 +7,7 @@ use std::os::fd::{AsFd as _, OwnedFd};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
 use rustix::io::{Errno, writev};
@@ -14,10 +15,14 @@ use rustix::net::Shutdown;
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::unix::pipe;
+use tokio::time::{Interval, MissedTickBehavior, interval};
 
 use crate::connection::{Connection, Incoming, Side, start, start_with};
 use crate::passage::Passage;
 use crate::sys::{receive, register};
+
+/// How often it is looked where a kernel may have said nothing.
+const LOOK_AGAIN: Duration = Duration::from_millis(200);
 
 /// Starts a connection over a stream socket. Must be called on the runtime, as [`start`].
 ///
@@ -35,10 +40,23 @@ pub fn over_socket(socket: impl Into<OwnedFd>, side: Side) -> io::Result<(Connec
         }
         Side::Answering => {
             let end = register(read, Interest::READABLE)?;
-            let reader = Reader { end, passage: Arc::clone(&passage) };
+            let reader = Reader { end, passage: Arc::clone(&passage), again: None };
             Ok(start_with(reader, writer, side, Some(passage)))
         }
     }
+}
+
+/// The same for whoever answers behind a kernel of its own, which has been seen to say nothing of bytes that had come:
+/// where nothing is told, it is looked now and then.
+pub fn over_socket_of_another_kernel(socket: impl Into<OwnedFd>) -> io::Result<(Connection, Incoming)> {
+    let read = socket.into();
+    let writer = Writer::new(read.try_clone()?)?;
+    let passage = Arc::new(Passage::default());
+    let mut again = interval(LOOK_AGAIN);
+    again.set_missed_tick_behavior(MissedTickBehavior::Delay);
+    let end = register(read, Interest::READABLE)?;
+    let reader = Reader { end, passage: Arc::clone(&passage), again: Some(again) };
+    Ok(start_with(reader, writer, Side::Answering, Some(passage)))
 }
 
 /// Starts a connection over a descriptor to read from and one to write to. Must be called on the runtime.
@@ -51,6 +69,8 @@ pub fn over_pipes(read: OwnedFd, write: OwnedFd, side: Side) -> io::Result<(Conn
 struct Reader {
     end: AsyncFd<OwnedFd>,
     passage: Arc<Passage>,
+    /// When it is looked although nothing was told.
+    again: Option<Interval>,
 }
 
 impl AsyncRead for Reader {
@@ -59,17 +79,20 @@ impl AsyncRead for Reader {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
+        let Self { end, passage, again } = self.get_mut();
         loop {
-            let mut ready = ready!(self.end.poll_read_ready(context))?;
-            let room = buffer.remaining();
-            match ready.try_io(|end| receive(end, &self.passage, buffer)) {
-                Ok(Ok((length, passed))) => {
-                    // Nothing is left to be read, unless the kernel stopped for a descriptor.
-                    if 0 < length && length < room && !passed {
-                        ready.clear_ready();
-                    }
-                    return Poll::Ready(Ok(()));
+            let Poll::Ready(ready) = end.poll_read_ready(context) else {
+                let Some(again) = again else { return Poll::Pending };
+                ready!(again.poll_tick(context));
+                match receive(end, passage, buffer) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+                    received => return Poll::Ready(received),
                 }
+            };
+            let mut ready = ready?;
+            match ready.try_io(|end| receive(end, passage, buffer)) {
+                // That it was less than there was room for does not say that nothing is left: it is asked until it says so.
+                Ok(Ok(())) => return Poll::Ready(Ok(())),
                 Ok(Err(error)) => return Poll::Ready(Err(error)),
                 Err(_would_block) => {}
             }

@@ -19,18 +19,14 @@ pub(crate) fn register(descriptor: OwnedFd, interest: Interest) -> io::Result<As
 }
 
 /// Receives into what is free of `buffer`.
-pub(crate) fn receive(
-    end: &AsyncFd<OwnedFd>,
-    passage: &Passage,
-    buffer: &mut ReadBuf<'_>,
-) -> io::Result<(usize, bool)> {
+pub(crate) fn receive(end: &AsyncFd<OwnedFd>, passage: &Passage, buffer: &mut ReadBuf<'_>) -> io::Result<()> {
     // SAFETY: nothing that was initialised is made uninitialised: only the kernel writes here.
     let free = unsafe { buffer.unfilled_mut() };
     // SAFETY: the same memory; any byte is a `u8`, and none is read before the kernel has written it.
     let free = unsafe { slice::from_raw_parts_mut(free.as_mut_ptr().cast::<u8>(), free.len()) };
-    let (length, passed) = passage.receive(end.as_fd(), free)?;
+    let length = passage.receive(end.as_fd(), free)?;
     // SAFETY: the kernel has written so many bytes at the beginning of what was free.
     unsafe { buffer.assume_init(length) };
     buffer.advance(length);
-    Ok((length, passed))
+    Ok(())
 }

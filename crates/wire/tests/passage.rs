@@ -16,7 +16,7 @@ use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};
 use tokio::time::timeout;
 use wire::{
     Channel, Connection, ConnectionEnd, Incoming, LaneError, NoDescriptorLeft, ProtocolError, Side,
-    over_pipes, over_socket,
+    over_pipes, over_socket, over_socket_of_another_kernel,
 };
 
 const OPEN: u8 = 0x10;
@@ -35,6 +35,34 @@ fn read_to_end(descriptor: OwnedFd) -> String {
     let mut text = String::new();
     std::fs::File::from(descriptor).read_to_string(&mut text).unwrap();
     text
+}
+
+#[tokio::test]
+async fn whoever_looks_now_and_then_loses_nothing_and_sees_the_end() {
+    let (near, far) = UnixStream::pair().unwrap();
+    let (asking, from_there) = over_socket(near, Side::Asking).unwrap();
+    let (answering, mut incoming) = over_socket_of_another_kernel(far).unwrap();
+    let Channel { messages, input, mut output, error, handle } = asking.open().unwrap();
+    for number in 0..20_u8 {
+        output.sender.send(Bytes::from(vec![number; 10_000])).await.unwrap();
+        if number % 8 == 7 {
+            // Longer than it waits between two looks.
+            tokio::time::sleep(Duration::from_millis(250)).await;
+        }
+    }
+    output.sender.finish();
+    let mut far = next(&mut incoming).await;
+    let mut heard = Vec::new();
+    while let Some(bytes) = far.output.receiver.next().await.unwrap() {
+        heard.extend_from_slice(&bytes);
+    }
+    assert_eq!(heard, (0..20).flat_map(|number| vec![number; 10_000]).collect::<Vec<u8>>());
+    drop((messages, input, output.receiver, error, handle, asking, from_there, answering));
+
+    let (near, far) = UnixStream::pair().unwrap();
+    let (answering, _incoming) = over_socket_of_another_kernel(far).unwrap();
+    drop(near);
+    timeout(Duration::from_secs(20), answering.closed()).await.unwrap();
 }
 
 #[tokio::test]
