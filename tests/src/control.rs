@@ -49,6 +49,8 @@ pub fn breach_all(caller: Caller, walls: &[Wall], check: Check<'_>) {
 pub fn is_ours(wall: Wall) -> bool {
     match backend() {
         Backend::Native => true,
+        // It wants a cgroup file system of the sandbox's own, which nobody mounts without such a namespace: nothing starts.
+        Backend::Runc if wall == Wall::CgroupNamespace => false,
         Backend::Crun | Backend::Runc => !matches!(
             wall,
             Wall::Descriptors
