@@ -53,6 +53,8 @@ pub(crate) enum Last<'bytes> {
     Builder,
     /// The runtime at this path, which the builder becomes. Its complaints go to the descriptor that follows the doors.
     Runtime(&'bytes CStr),
+    /// The same, of one that brings a kernel of its own.
+    Kernel(&'bytes CStr),
 }
 
 /// A blueprint that has arrived.
@@ -104,9 +106,10 @@ impl<'bytes> Blueprint<'bytes> {
             *limit = (resource != NO_LIMIT).then_some((resource, value));
         }
         let doors = usize::try_from(self.number()?).ok()?;
-        let last = match self.text()? {
-            path if path.is_empty() => Last::Builder,
-            path => Last::Runtime(path),
+        let last = match (self.text()?, self.flag()?) {
+            (path, _) if path.is_empty() => Last::Builder,
+            (path, false) => Last::Runtime(path),
+            (path, true) => Last::Kernel(path),
         };
         let nesting = if nested { Nesting::Open } else { Nesting::Closed };
         Some(Brief {
@@ -270,7 +273,8 @@ mod tests {
         fn a_brief_is_read_as_it_was_written(
             texts in (text(), text()),
             host_name in proptest::collection::vec(any::<u8>(), 0..64),
-            flags in any::<[bool; 4]>(),
+            flags in any::<[bool; 3]>(),
+            last in proptest::sample::select(vec![Last::Builder, Last::Runtime(c"/x"), Last::Kernel(c"/x")]),
             wired in any::<bool>(),
             limits in proptest::collection::vec((0..NO_LIMIT, any::<u64>()), 0..=MOST_LIMITS),
             doors in 0usize..4,
@@ -286,7 +290,7 @@ mod tests {
                 wiring: wired.then_some(Wiring { routes: b"1", routes_v6: b"", rules: &host_name, ports: b"23" }),
                 limits: std::array::from_fn(|_| limits.next()),
                 doors,
-                last: if flags[3] { Last::Runtime(c"/x") } else { Last::Builder },
+                last,
             };
             let mut draft = Draft::default();
             draft.brief(&brief);
@@ -294,7 +298,7 @@ mod tests {
             let read = blueprint.brief();
             prop_assert_eq!(read.as_ref(), Some(&brief));
             prop_assert_eq!(blueprint.doors(&brief), Some(&[7, 8, 9][..doors]));
-            let complaints = [7, 8, 9].get(doors).copied().filter(|_| flags[3]);
+            let complaints = [7, 8, 9].get(doors).copied().filter(|_| last != Last::Builder);
             prop_assert_eq!(blueprint.complaints(&brief), complaints);
             prop_assert!(blueprint.is_done());
         }

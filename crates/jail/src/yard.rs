@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 
 use policy::{Backend, Limits, OciRuntime, SandboxSpec, Wall};
 
+use crate::blueprint::Last;
 use crate::error::JailError;
 use crate::idmap;
 use crate::ids::IdMap;
@@ -138,8 +139,9 @@ impl Yard {
         }
     }
 
-    pub(crate) fn program(&self) -> &CStr {
-        &self.program
+    /// Whom the last walls are left to.
+    pub(crate) fn last(&self) -> Last<'_> {
+        if self.backend.has_own_kernel() { Last::Kernel(&self.program) } else { Last::Runtime(&self.program) }
     }
 
     pub(crate) fn complaints(&self) -> BorrowedFd<'_> {

@@ -48,7 +48,7 @@ impl<'plan> Draft<'plan> {
             wiring: plan.wiring.as_ref().map(Wiring::laid),
             limits: std::array::from_fn(|_| limits.next()),
             doors,
-            last: plan.yard.as_ref().map_or(Last::Builder, |yard| Last::Runtime(yard.program())),
+            last: plan.yard.as_ref().map_or(Last::Builder, Yard::last),
         });
         draft.put_number(root.init_arguments.len() as u64);
         for argument in &root.init_arguments {
@@ -74,11 +74,13 @@ impl<'plan> Draft<'plan> {
             self.put_number(value);
         }
         self.put_number(brief.doors as u64);
-        let path = match brief.last {
-            Last::Builder => c"",
-            Last::Runtime(path) => path,
+        let (path, own_kernel) = match brief.last {
+            Last::Builder => (c"", false),
+            Last::Runtime(path) => (path, false),
+            Last::Kernel(path) => (path, true),
         };
         self.put_sized(path.to_bytes_with_nul());
+        self.put(&[u8::from(own_kernel)]);
     }
 
     pub(super) fn steps(&mut self, steps: &'plan [Step]) {
