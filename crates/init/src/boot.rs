@@ -46,6 +46,14 @@ fn cause(end: &ConnectionEnd) -> String {
     end.source().map(|source| format!(": {source}")).unwrap_or_default()
 }
 
+/// Says why there is no spawner.
+fn failed(error: StartError) -> BootError {
+    match error {
+        StartError::Domain(error) => BootError::Domain(error),
+        StartError::Thread(error) => at("starting the spawner")(error),
+    }
+}
+
 /// Names what was being done.
 fn at(step: &'static str) -> impl FnOnce(io::Error) -> BootError {
     move |error| BootError::Start { step, error }
@@ -69,18 +77,15 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Result<(), BootE
         Landlock::Off => None,
         Landlock::Required => Some(Domain { read: arguments.read, write: arguments.write }),
     };
-    let spawner = Spawner::start(domain, arguments.weaken, Arc::clone(&children))
-        .map_err(at("starting the spawner"))?;
+    let spawner =
+        Spawner::start(domain, arguments.kernel, arguments.weaken, Arc::clone(&children)).map_err(failed)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
         .build()
         .map_err(at("starting the runtime"))?;
     // Nothing is started before the spawner is inside its domain.
-    let spawner = spawner.finish().map_err(|error| match error {
-        StartError::Domain(error) => BootError::Domain(error),
-        StartError::Thread(error) => at("starting the spawner")(error),
-    })?;
+    let spawner = spawner.finish().map_err(failed)?;
     let house = House::new(spawner, Arc::clone(&children));
     let end = runtime.block_on(async {
         let signals = sys::register(signals, Interest::READABLE).map_err(at("watching for SIGCHLD"))?;

@@ -1,6 +1,7 @@
 //! The thread that every process is forked from. It alone is inside the Landlock domain, so that all processes
 //! share one and the rest of init stands outside. It waits for nobody: whether the program could be executed
-//! is told over a pipe that init's main thread reads, and nothing wakes that thread before.
+//! is told over a pipe that init's main thread reads, and nothing wakes that thread before. Where there is no such domain
+//! to be in, on a kernel of the sandbox's own, init's main thread does it.
 
 mod leaving;
 mod sys;
@@ -16,6 +17,7 @@ use rustix::process::{getgid, getuid};
 use tokio::sync::oneshot;
 use wire::Step;
 
+use crate::arguments::Kernel;
 use crate::domain::{Domain, DomainError};
 use crate::ends::{Ends, Pair};
 use crate::plan::Plan;
@@ -92,9 +94,13 @@ enum Memory {
 
 impl Memory {
     /// A process that becomes another user lets its memory be read by that user where the machine says so for
-    /// set-user-id programs; such a machine gets a copy.
-    fn of_this_machine() -> Self {
-        std::fs::read("/proc/sys/fs/suid_dumpable").map_or(Self::Copied, |setting| Self::under(&setting))
+    /// set-user-id programs; such a machine gets a copy. gVisor's kernel has no such setting, and never lets it.
+    fn on(kernel: Kernel) -> Self {
+        match kernel {
+            Kernel::Own => Self::Shared,
+            Kernel::Host => std::fs::read("/proc/sys/fs/suid_dumpable")
+                .map_or(Self::Copied, |setting| Self::under(&setting)),
+        }
     }
 
     fn under(setting: &[u8]) -> Self {
@@ -123,24 +129,42 @@ struct Job {
 /// Starts processes.
 #[derive(Debug)]
 pub(crate) struct Spawner {
-    jobs: mpsc::Sender<Job>,
+    forge: Forge,
     children: Arc<Children>,
+}
+
+/// Where processes are forked.
+#[derive(Debug)]
+enum Forge {
+    /// By a thread of its own.
+    Thread(mpsc::Sender<Job>),
+    /// By whoever asks: on gVisor's kernel a second thread costs milliseconds, and so does each word to it.
+    Here(Mould),
 }
 
 /// A spawner whose thread is on its way into the domain.
 #[derive(Debug)]
 pub(crate) struct Entering {
     spawner: Spawner,
-    entered: mpsc::Receiver<Result<(), StartError>>,
+    /// What the thread says when it is; nothing where there is none.
+    entered: Option<mpsc::Receiver<Result<(), StartError>>>,
 }
 
 impl Spawner {
-    /// Starts the thread, which enters the domain.
+    /// Starts the thread, which enters the domain, or makes the caller's one that can fork.
     pub(crate) fn start(
         domain: Option<Domain>,
+        kernel: Kernel,
         weaken: Weaken,
         children: Arc<Children>,
-    ) -> io::Result<Entering> {
+    ) -> Result<Entering, StartError> {
+        if kernel == Kernel::Own && domain.is_none() {
+            // Nothing was ever ignored on a kernel that has just begun, so that nothing is to be reset.
+            crate::sys::block_signals();
+            forswear(&weaken, None)?;
+            let forge = Forge::Here(Mould { weaken, memory: Memory::on(kernel) });
+            return Ok(Entering { spawner: Self { forge, children }, entered: None });
+        }
         let (jobs, queue) = mpsc::channel::<Job>();
         let forking = Arc::clone(&children);
         let (entered, answer) = mpsc::channel();
@@ -155,13 +179,13 @@ impl Spawner {
             if failed {
                 return;
             }
-            let mould = Mould { weaken, memory: Memory::of_this_machine() };
+            let mould = Mould { weaken, memory: Memory::on(kernel) };
             for Job { plan, reporting, answer } in queue {
                 // Whoever follows the process to its program waits for this, whatever becomes of the others.
                 let _ = answer.send(fork(plan, &reporting, &mould, &forking));
             }
         })?;
-        Ok(Entering { spawner: Self { jobs, children }, entered: answer })
+        Ok(Entering { spawner: Self { forge: Forge::Thread(jobs), children }, entered: Some(answer) })
     }
 
     /// Starts a process according to the plan: until its program runs. One that is no longer waited for is killed.
@@ -169,7 +193,14 @@ impl Spawner {
         let (report, reporting) = pipe_with(PipeFlags::CLOEXEC | PipeFlags::NONBLOCK)
             .map_err(|error| Failure::new(Step::Streams, &error.into()))?;
         let (answer, forked) = oneshot::channel();
-        self.jobs.send(Job { plan, reporting, answer }).map_err(|_| GONE)?;
+        match &self.forge {
+            Forge::Thread(jobs) => jobs.send(Job { plan, reporting, answer }).map_err(|_| GONE)?,
+            Forge::Here(mould) => {
+                let _ = answer.send(fork(plan, &reporting, mould, &self.children));
+                // The report ends when nobody else can make it.
+                drop(reporting);
+            }
+        }
         let (told, executed) = oneshot::channel();
         // A task of its own, as it is followed for as long as it takes, whoever waits.
         tokio::spawn(leaving::follow(report, forked, told, Arc::clone(&self.children)));
@@ -180,7 +211,9 @@ impl Spawner {
 impl Entering {
     /// Waits until the thread is inside the domain.
     pub(crate) fn finish(self) -> Result<Spawner, StartError> {
-        self.entered.recv().map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))??;
+        if let Some(entered) = self.entered {
+            entered.recv().map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))??;
+        }
         Ok(self.spawner)
     }
 }
