@@ -8,7 +8,9 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod broken;
 mod endings;
+mod own_stack;
 mod same;
 mod traps;
 mod versions;
@@ -35,4 +37,8 @@ fn backends() -> Vec<Backend> {
 /// A sandbox with a backend.
 fn with(caller: Caller, backend: Backend) -> Agentbox {
     Agentbox::shipped(caller).options(["--backend", backend.name()])
+}
+
+fn has_gvisor() -> bool {
+    backends().contains(&Backend::Gvisor)
 }

@@ -31,12 +31,17 @@ pub fn is_on(backends: &[Backend], what: &str) -> bool {
     is_on
 }
 
-/// The words that choose it.
+/// The words that choose it, and with AGENTBOX_TEST_ISOLATION=strict those that ask for every wall.
 pub(crate) fn options() -> Vec<String> {
-    match backend() {
+    let mut words = match backend() {
         Backend::Native => Vec::new(),
         other => vec!["--backend".to_owned(), other.name().to_owned()],
+    };
+    // Where everything else is there, all of a suite can be run with everything.
+    if std::env::var_os("AGENTBOX_TEST_ISOLATION").is_some_and(|isolation| isolation == "strict") {
+        words.extend(["--isolation", "strict"].map(str::to_owned));
     }
+    words
 }
 
 /// The PATH in which its program is found.

@@ -51,7 +51,13 @@ impl LeakCount {
     /// by the first word of its line.
     #[track_caller]
     pub fn assert_goes(&self, kind: impl Fn(&str) -> bool) {
-        let deadline = Instant::now() + Duration::from_secs(2);
+        self.assert_goes_within(Duration::from_secs(2), kind);
+    }
+
+    /// The same for what takes longer to go.
+    #[track_caller]
+    pub fn assert_goes_within(&self, patience: Duration, kind: impl Fn(&str) -> bool) {
+        let deadline = Instant::now() + patience;
         loop {
             let left: Vec<_> = leaks()
                 .since(self)

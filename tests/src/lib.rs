@@ -23,6 +23,7 @@ mod internet;
 mod leaks;
 mod pty;
 mod running;
+mod subtree;
 mod sys;
 mod turn;
 
@@ -38,6 +39,7 @@ pub use internet::{Connection, Datagram, Internet, Packets, Question, Repository
 pub use leaks::{LeakCount, cgroups, leaks};
 pub use pty::Pty;
 pub use running::{Processes, Running};
+pub use subtree::Subtree;
 pub use sys::seccomp_filter;
 pub use turn::{Turn, alone, as_caller, is_full, is_root, together, workspace_root};
 

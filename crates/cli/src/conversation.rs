@@ -1,15 +1,16 @@
 //! A conversation with a supervisor about one process: asked for or attached to, its bytes passed on both ways.
 
+use std::cell::Cell;
 use std::convert::Infallible;
 use std::io::{self, Write as _};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use engine::{Engine, Pause};
 use policy::SandboxId;
 use tokio::sync::Notify;
-use wire::{Channel, Event, ExecEvent, Exited, Failed, LaneReceiver, Request, Side};
+use wire::{Ask, Channel, Event, ExecEvent, Exited, Failed, LaneReceiver, Request, Side};
 
 use crate::keys::DetachKeys;
 use crate::signals::{Signals, tell};
@@ -37,23 +38,57 @@ impl About<'_> {
         self.engine.is_paused(self.id)
     }
 
-    /// Says so whenever it begins to: whoever waits for something inside would wonder.
-    pub(crate) async fn watch(self, on_terminal: bool) -> Infallible {
+    /// Says so whenever it begins to: whoever waits for something inside would wonder. The same once where nothing is
+    /// heard from inside at all.
+    pub(crate) async fn watch(self, on_terminal: bool, answered: &Answered) -> Infallible {
         const LOOK: Duration = Duration::from_secs(1);
+        const SILENCE: Duration = Duration::from_secs(5);
         let mut was_paused = false;
+        let mut was_silent = false;
+        let end = if on_terminal { "\r\n" } else { "\n" };
+        let id = self.id;
         loop {
             tokio::time::sleep(LOOK).await;
-            let paused = self.engine.paused(self.id);
+            let paused = self.engine.paused(id);
             if let (Some(why), false) = (paused, was_paused) {
                 let why = if why == Pause::DiskFull { ", as it holds more than --disk allows" } else { "" };
-                let end = if on_terminal { "\r\n" } else { "\n" };
-                let id = self.id;
-                let said = format!("sandbox {id} is paused{why}; `agentbox resume {id}` lets it go on{end}");
-                // By a thread of its own: whoever reads our stderr may take their time, and signals are heard here.
-                std::thread::spawn(move || io::stderr().write_all(said.as_bytes()));
+                say(format!("sandbox {id} is paused{why}; `agentbox resume {id}` lets it go on{end}"));
             }
             was_paused = paused.is_some();
+            if !was_paused && !was_silent && answered.is_missed_for(SILENCE) {
+                was_silent = true;
+                say(format!("sandbox {id} has not answered yet; `agentbox stop --time 0 {id}` ends it{end}"));
+            }
         }
+    }
+}
+
+/// By a thread of its own: whoever reads our stderr may take their time, and signals are heard here.
+fn say(text: String) {
+    std::thread::spawn(move || io::stderr().write_all(text.as_bytes()));
+}
+
+/// Whether anything has been heard of what was asked for.
+pub(crate) struct Answered {
+    asked: Instant,
+    heard: Cell<bool>,
+}
+
+impl Answered {
+    /// From now on. Only who asks for a process is told something in every case.
+    fn to(request: &Request) -> Self {
+        let is_told = matches!(request.ask, Some(Ask::Exec(_)));
+        Self { asked: Instant::now(), heard: Cell::new(!is_told) }
+    }
+
+    /// Of something of which nothing need be heard.
+    pub(crate) fn needless() -> Self {
+        Self { asked: Instant::now(), heard: Cell::new(true) }
+    }
+
+    /// Whether nothing has, for so long.
+    pub(crate) fn is_missed_for(&self, time: Duration) -> bool {
+        !self.heard.get() && self.asked.elapsed() >= time
     }
 }
 
@@ -92,7 +127,8 @@ pub(crate) async fn converse(
     let on_terminal = screen.is_some();
     let keys = screen.as_ref().map(|screen| screen.keys.clone());
     let stdin = tokio::spawn(stdio::pump_stdin(input.sender, keys, Arc::clone(&left)));
-    let heard = async { Ok(hear(hearing).await) };
+    let answered = Answered::to(&request);
+    let heard = async { Ok(hear(hearing, Some(&answered)).await) };
     // A command whose stdout nobody reads any more is ended, not waited for: it may go on writing for ever.
     let stdout =
         async { stdio::pump_output(output.receiver, Target::Stdout).await.map_err(Ended::OutputBroken) };
@@ -105,8 +141,8 @@ pub(crate) async fn converse(
             Ok((ended, (), ())) => ended,
             Err(broken) => broken,
         },
-        never = about.watch(on_terminal) => match never {},
-        ended = tell(asking, about, signals, screen, &left) => ended,
+        never = about.watch(on_terminal, &answered) => match never {},
+        ended = tell(asking, (about, &answered), signals, screen, &left) => ended,
     };
     stdin.abort();
     drop(handle);
@@ -129,7 +165,7 @@ pub(crate) async fn look(client: UnixStream, request: Request) -> Ended {
         let _ = stdio::pump_output(channel.error.receiver, Target::Stderr).await;
         Ok(())
     };
-    let heard = async { Ok(hear(channel.messages.receiver).await) };
+    let heard = async { Ok(hear(channel.messages.receiver, None).await) };
     let ended = tokio::try_join!(heard, stdout, stderr);
     connection.shutdown();
     match ended {
@@ -138,8 +174,11 @@ pub(crate) async fn look(client: UnixStream, request: Request) -> Ended {
     }
 }
 
-async fn hear(mut hearing: LaneReceiver) -> Ended {
+async fn hear(mut hearing: LaneReceiver, answered: Option<&Answered>) -> Ended {
     while let Ok(Some(message)) = hearing.next_message::<ExecEvent>().await {
+        if let Some(answered) = answered {
+            answered.heard.set(true);
+        }
         match message.event {
             Some(Event::Exited(exited)) => return Ended::Exited(exited),
             Some(Event::Failed(failed)) => return Ended::Failed(failed),

@@ -13,7 +13,7 @@ use policy::SandboxId;
 use wire::{FileKind, FileSkipped, Side, SkippedWhy};
 
 use crate::arguments::Cp;
-use crate::conversation::About;
+use crate::conversation::{About, Answered};
 use crate::failure::{Failure, escape};
 use crate::stay::in_runtime;
 
@@ -128,10 +128,11 @@ fn with(
         let (connection, _) = wire::over_socket(engine.enter(&id)?, Side::Asking).map_err(silent)?;
         let files = Files::new(&connection, &spec);
         let moved = files.moved();
+        let needless = Answered::needless();
         tokio::select! {
             done = work(files) => done,
             () = show_progress(&moved) => Ok(()),
-            never = About { engine, id: &id }.watch(false) => match never {},
+            never = About { engine, id: &id }.watch(false, &needless) => match never {},
         }
     })
 }

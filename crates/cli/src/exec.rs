@@ -3,13 +3,13 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use engine::{Command, Engine};
+use engine::{Command, Engine, Phase};
 use policy::SandboxSpec;
 use wire::{Ask, Attach, Request, VERSION};
 
 use crate::arguments::{Exec, Logs};
 use crate::conversation::{About, Ended, Screen, converse};
-use crate::failure::Failure;
+use crate::failure::{Failure, escape};
 use crate::outcome::{SIGHUP, exit_code, not_started, output_broken, signalled};
 use crate::output::print;
 use crate::settings;
@@ -42,7 +42,7 @@ pub(crate) fn exec(exec: Exec) -> Result<ExitCode, Failure> {
             Ok(number) if exec.json => print(&format!("{}\n", serde_json::json!({"exec": number}))),
             Ok(number) => print(&format!("{number}\n")),
             Err(Some(failed)) => Err(not_started(failed, &command.argv[0], &spec)),
-            Err(None) => Err(lost()),
+            Err(None) => Err(lost(&engine, &id)),
         };
     }
     let request = Request { version: VERSION, ask: Some(Ask::Exec(asked)) };
@@ -66,7 +66,7 @@ pub(crate) fn exec(exec: Exec) -> Result<ExitCode, Failure> {
         Ended::HungUp => Ok(signalled(SIGHUP)),
         Ended::OutputBroken(error) => output_broken(error),
         Ended::GivenUp(signal) => Ok(signalled(signal)),
-        Ended::Lost => Err(lost()),
+        Ended::Lost => Err(lost(&engine, &id)),
     }
 }
 
@@ -75,9 +75,14 @@ fn left_by(id: &policy::SandboxId) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn lost() -> Failure {
-    Failure::new("the sandbox ended before the command did")
-        .cause("it was stopped, or its init, supervisor or keeper was killed")
+/// The sandbox is gone, and has said why by the time that its keeper is, too.
+fn lost(engine: &Engine, id: &policy::SandboxId) -> Failure {
+    let failure = Failure::new("the sandbox ended before the command did");
+    let _ = engine.expect_end(id);
+    match engine.look_at(id).map(|sandbox| sandbox.phase) {
+        Ok(Phase::Stopped { why: Some(why), .. }) => failure.cause(escape(&why)),
+        _ => failure.cause("it was stopped, or its init, supervisor or keeper was killed"),
+    }
 }
 
 /// The sandbox's own settings, and those of this command over them.

@@ -28,6 +28,7 @@ mod sandboxes;
 mod settings;
 mod setup;
 mod signals;
+mod slowness;
 mod stay;
 mod stdio;
 mod terminal;

@@ -21,6 +21,7 @@ use crate::record;
 use crate::review;
 use crate::settings::{self, Reporting, Settings};
 use crate::signals::Signals;
+use crate::slowness::Slowness;
 use crate::stay;
 use crate::terminal::RawMode;
 use crate::workspace;
@@ -40,6 +41,7 @@ pub(crate) fn run(run: Run, keeper: WaitingKeeper) -> Result<ExitCode, Failure> 
     // The order goes out first of all; everything else is done while the walls go up.
     // A command on a terminal outlives the one who looks at it.
     let stay = if command.terminal.is_some() { Stay::WithCommand } else { Stay::WithFirstClient };
+    let slowness = Slowness::of(spec.backend);
     let started = match &spec.workspace {
         Workspace::Empty => engine.start(keeper, spec.clone(), stay).map(|starting| (starting, None)),
         // What is written over a tree of the owner's, and commits, outlive the command.
@@ -47,6 +49,7 @@ pub(crate) fn run(run: Run, keeper: WaitingKeeper) -> Result<ExitCode, Failure> 
             engine.create(keeper, spec.clone(), stay).map(|(starting, unclaimed)| (starting, Some(unclaimed)))
         }
     };
+    drop(slowness);
     let (starting, unclaimed) = started.inspect_err(|_| drop(engine.reconcile()))?;
     workspace::say_where(&spec.workspace);
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -93,7 +96,15 @@ async fn attach(
         && let Some(standing) = standing.take()
     {
         // The report comes before the command has the screen, and on a terminal that still starts its lines.
-        let _ = standing.await;
+        tokio::select! {
+            _ = standing => {}
+            // Nobody runs yet who could be told.
+            signal = signals.next_request() => {
+                drop(client);
+                let _ = keeper.await;
+                return Ok(signalled(signal));
+            }
+        }
     }
     let raw = command.terminal.and_then(|_| RawMode::enter());
     let ended = converse(

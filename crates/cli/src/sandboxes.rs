@@ -61,7 +61,7 @@ fn state(phase: &Phase) -> String {
         Phase::Running { since_ms: Some(since), .. } => format!("running since {}", ago(*since)),
         Phase::Running { since_ms: None, .. } => "running".to_owned(),
         Phase::Created => "never started".to_owned(),
-        Phase::Stopped { at_ms, reason, code } => match (reason, code) {
+        Phase::Stopped { at_ms, reason, code, .. } => match (reason, code) {
             (Reason::Exited, Some(code)) => format!("exited ({code}) {}", ago(*at_ms)),
             (Reason::Exited | Reason::Stopped, _) => format!("stopped {}", ago(*at_ms)),
             (Reason::Expired, _) => format!("time was up {}", ago(*at_ms)),
@@ -97,7 +97,7 @@ fn describe(engine: &Engine, entry: &Entry) -> Value {
         Phase::Running { since_ms, paused: Some(_), .. } => ("paused", *since_ms, None, None),
         Phase::Running { since_ms, .. } => ("running", *since_ms, None, None),
         Phase::Created => ("created", None, None, None),
-        Phase::Stopped { at_ms, reason, code } => ("stopped", Some(*at_ms), Some(reason), *code),
+        Phase::Stopped { at_ms, reason, code, .. } => ("stopped", Some(*at_ms), Some(reason), *code),
     };
     json!({
         "id": entry.id,
@@ -115,8 +115,9 @@ fn describe(engine: &Engine, entry: &Entry) -> Value {
 }
 
 /// What its owner should know.
-const fn problem(phase: &Phase) -> Option<&'static str> {
+fn problem(phase: &Phase) -> Option<&str> {
     match phase {
+        Phase::Stopped { why, .. } => why.as_deref(),
         Phase::Running { paused: Some(Pause::DiskFull), .. } => {
             Some("paused: its workspace and outputs hold more than --disk allows")
         }

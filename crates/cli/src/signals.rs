@@ -1,14 +1,18 @@
 //! The signals of the caller's while a command runs: they are the command's, until it does not follow them.
 
 use std::task::{Context, Waker};
+use std::time::Duration;
 
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::Notify;
 use wire::{Detach, ExecInput, LaneSender, Tell};
 
-use crate::conversation::{About, Ended, Screen};
+use crate::conversation::{About, Answered, Ended, Screen};
 use crate::failure::Failure;
 use crate::terminal::{self, RawMode};
+
+/// After so long without a word from inside, nobody there is taken to hear what is passed on.
+const SILENCE: Duration = Duration::from_secs(1);
 
 /// The signals that a caller may send us, which are meant for the command.
 pub(crate) struct Signals {
@@ -37,6 +41,17 @@ impl Signals {
         })
     }
 
+    /// Waits for a request to end, of whatever kind.
+    pub(crate) async fn next_request(&mut self) -> u8 {
+        let kind = tokio::select! {
+            _ = self.interrupt.recv() => SignalKind::interrupt(),
+            _ = self.terminate.recv() => SignalKind::terminate(),
+            _ = self.hang_up.recv() => SignalKind::hangup(),
+            _ = self.quit.recv() => SignalKind::quit(),
+        };
+        u8::try_from(kind.as_raw_value()).unwrap_or_default()
+    }
+
     /// The signal by which the caller has asked for the end, if any, passed on or not.
     pub(crate) async fn request_to_end(&mut self) -> Option<u8> {
         // What has arrived may not have been looked at.
@@ -59,7 +74,7 @@ impl Signals {
 /// nothing inside would hear it; so is a hang-up where the command has a terminal, which goes on without us.
 pub(crate) async fn tell(
     mut asking: LaneSender,
-    about: About<'_>,
+    (about, answered): (About<'_>, &Answered),
     signals: &mut Signals,
     screen: Option<Screen<'_>>,
     left: &Notify,
@@ -85,7 +100,7 @@ pub(crate) async fn tell(
         };
         if let Some(Tell::Signal(signal)) = told {
             signals.told = u8::try_from(signal).ok();
-            let is_paused = about.is_paused();
+            let is_paused = about.is_paused() || answered.is_missed_for(SILENCE);
             patience = if is_paused { 0 } else { patience - 1 };
             if patience == 0 {
                 if screen.is_some() && !is_paused {

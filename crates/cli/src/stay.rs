@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
-use engine::{Asked, Command, Engine, Events, KeeperEvent, Starting, Stay, Unclaimed, WaitingKeeper};
+use engine::{
+    Asked, Command, Engine, Events, KeeperEvent, Sandbox, Starting, Stay, Unclaimed, WaitingKeeper,
+};
 use policy::{SandboxId, SandboxSpec};
 use wire::{Ask, Event, Exec, ExecEvent, Failed};
 
@@ -14,6 +16,7 @@ use crate::ports::say_chosen;
 use crate::record::Form;
 use crate::run::MAIN;
 use crate::settings::{self, Reporting};
+use crate::slowness::Slowness;
 use crate::workspace;
 
 pub(crate) fn create(create: Create, keeper: WaitingKeeper) -> Result<ExitCode, Failure> {
@@ -27,12 +30,13 @@ pub(crate) fn create(create: Create, keeper: WaitingKeeper) -> Result<ExitCode, 
     in_runtime(async {
         let asked = spec.ports.clone();
         workspace::say_where(&spec.workspace);
+        let slowness = Slowness::of(spec.backend);
         let (starting, unclaimed) = engine.create(keeper, spec, Stay::UntilEnded)?;
         say_chosen(&asked, &starting.ports);
         // What killed keepers left is cleaned up meanwhile.
         let cleaning = engine.reconcile();
         let ready = until_ready(starting.keeper.listen()?, report).await;
-        drop(cleaning);
+        drop((cleaning, slowness));
         let text = if json { format!("{told}\n") } else { format!("{id}\n") };
         tell(&engine, &id, ready.map(|keeper| (keeper, unclaimed)), &text)
     })
@@ -62,7 +66,8 @@ pub(crate) fn start(start: &Start) -> Result<ExitCode, Failure> {
     let id = engine.find(&start.sandbox)?;
     in_runtime(async {
         drop(engine.reconcile());
-        let asked = engine.look_at(&id)?.spec.ports;
+        let Sandbox { spec, .. } = engine.look_at(&id)?;
+        let (asked, _slowness) = (spec.ports, Slowness::of(spec.backend));
         let starting = engine.boot(WaitingKeeper::start()?, &id)?;
         say_chosen(&asked, &starting.ports);
         until_ready(starting.keeper.listen()?, Reporting::Gaps).await.map(drop)
@@ -82,6 +87,7 @@ pub(crate) fn run_detached(
     in_runtime(async {
         let terminal_name = MAIN.to_owned();
         let exec = Exec { detached: true, last: true, terminal_name, ..command.exec(&spec) };
+        let _slowness = Slowness::of(spec.backend);
         let (starting, unclaimed) = engine.create(keeper, spec.clone(), Stay::WithCommand)?;
         workspace::say_where(&spec.workspace);
         let Starting { client, keeper, ports } = starting;

@@ -92,7 +92,8 @@ impl Engine {
         Ok(Some(runtime))
     }
 
-    /// The first platform with which a complete sandbox starts.
+    /// The first platform with which a complete sandbox starts. With one on which it hangs the search is over: whoever
+    /// waits has waited long enough, and it is no sign that another would do.
     fn find_platform(&self, runtime: &OciRuntime) -> Result<Platform, EngineError> {
         let mut said = Vec::new();
         for platform in Platform::ALL {
@@ -102,6 +103,9 @@ impl Engine {
                 Err(problem) => {
                     let why = problem.causes.first().unwrap_or(&problem.error);
                     said.push(format!("{platform}: {why}"));
+                    if trial::is_hang(&problem) {
+                        break;
+                    }
                 }
             }
         }

@@ -91,7 +91,7 @@ impl Kept {
         let Some(Status { state: State::Running { since_ms, .. }, .. }) = self.status()? else {
             return Ok(());
         };
-        let ended = State::Stopped { at_ms: since_ms, reason: Reason::Killed, code: None };
+        let ended = State::Stopped { at_ms: since_ms, reason: Reason::Killed, code: None, why: None };
         let written = Status::new(ended).write(&self.directory);
         written.map_err(|source| EngineError::State { path: self.directory.clone(), source })
     }

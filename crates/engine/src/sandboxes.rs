@@ -62,6 +62,8 @@ pub enum Phase {
         reason: Reason,
         /// What its command exited with, where it ended with that.
         code: Option<u8>,
+        /// What is known beside that, for a person; its words may come from inside.
+        why: Option<String>,
     },
 }
 
@@ -121,10 +123,12 @@ impl Engine {
                 Phase::Running { since_ms: None, report: None, paused: self.paused(id) }
             }
             (true, _) => Phase::Starting,
-            (false, Some(State::Stopped { at_ms, reason, code })) => Phase::Stopped { at_ms, reason, code },
+            (false, Some(State::Stopped { at_ms, reason, code, why })) => {
+                Phase::Stopped { at_ms, reason, code, why }
+            }
             // Its keeper was killed before it could write.
             (false, Some(State::Running { since_ms, .. })) => {
-                Phase::Stopped { at_ms: since_ms, reason: Reason::Killed, code: None }
+                Phase::Stopped { at_ms: since_ms, reason: Reason::Killed, code: None, why: None }
             }
             (false, None) => Phase::Created,
         };

@@ -19,7 +19,9 @@ use crate::start::{Engine, Starting};
 pub(crate) const PROGRAM: &str = "/bin/true";
 const WORKDIR: &str = "/workspace";
 /// Milliseconds are usual; after this long something hangs.
-const PATIENCE: Duration = Duration::from_secs(30);
+const PATIENCE: Duration = Duration::from_secs(25);
+/// What is said then.
+const SILENT: &str = "the sandbox did not answer";
 
 /// Starts a sandbox with this backend and ends it; what its report says.
 pub(crate) fn run(engine: &Engine, backend: Backend, program: Option<OciRuntime>) -> Result<Report, Problem> {
@@ -27,9 +29,12 @@ pub(crate) fn run(engine: &Engine, backend: Backend, program: Option<OciRuntime>
     let runtime = runtime.map_err(|error| Problem::new(&error, None))?;
     let ran =
         runtime.block_on(async { tokio::time::timeout(PATIENCE, try_out(engine, backend, program)).await });
-    ran.unwrap_or_else(|_| {
-        Err(problem("the sandbox did not answer", format!("{} seconds passed", PATIENCE.as_secs())))
-    })
+    ran.unwrap_or_else(|_| Err(problem(SILENT, format!("{} seconds passed", PATIENCE.as_secs()))))
+}
+
+/// Whether a trial failed because nothing was heard of it.
+pub(crate) fn is_hang(problem: &Problem) -> bool {
+    problem.error == SILENT
 }
 
 /// The same in a thread of its own, for callers that are in the middle of something.
@@ -40,7 +45,7 @@ pub(crate) fn run_beside(
 ) -> Result<Report, Problem> {
     let engine = engine.clone();
     let ran = std::thread::spawn(move || run(&engine, backend, program)).join();
-    ran.unwrap_or_else(|_| Err(problem("the sandbox did not answer", "nobody waited for it".to_owned())))
+    ran.unwrap_or_else(|_| Err(problem(SILENT, "nobody waited for it".to_owned())))
 }
 
 fn problem(error: &str, cause: String) -> Problem {

@@ -97,6 +97,9 @@ pub enum State {
         reason: Reason,
         /// What its command exited with, where it ended with that.
         code: Option<u8>,
+        /// What is known beside that, for a person; its words may come from inside.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
     },
 }
 
@@ -130,6 +133,7 @@ struct Written {
     at_ms: Option<u64>,
     reason: Option<Reason>,
     code: Option<u8>,
+    why: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -158,6 +162,7 @@ impl TryFrom<Written> for Status {
                 at_ms: there("at_ms", written.at_ms)?,
                 reason: there("reason", written.reason)?,
                 code: written.code,
+                why: written.why,
             },
         };
         Ok(Self { version: written.version, state })
@@ -211,7 +216,12 @@ mod tests {
     #[test]
     fn a_status_survives_its_file_and_leaves_nothing_beside_it() {
         let directory = tempfile::tempdir().unwrap();
-        let status = Status::new(State::Stopped { at_ms: now_ms(), reason: Reason::Exited, code: Some(3) });
+        let status = Status::new(State::Stopped {
+            at_ms: now_ms(),
+            reason: Reason::Killed,
+            code: Some(3),
+            why: Some("runsc was killed by signal 9".to_owned()),
+        });
         status.write(directory.path()).unwrap();
         let text = fs::read_to_string(directory.path().join(STATUS_FILE)).unwrap();
         assert_eq!(serde_json::from_str::<Status>(&text).unwrap(), status);

@@ -8,7 +8,7 @@ use std::os::fd::RawFd;
 
 use policy::Nesting;
 
-use crate::network::Wiring;
+use crate::network::{Cable, Wiring};
 use crate::step::{Bound, Laid, Owner, Place, Step};
 
 pub(crate) use draft::Draft;
@@ -96,7 +96,7 @@ impl<'bytes> Blueprint<'bytes> {
         let wiring = if self.flag()? {
             let (routes, routes_v6, rules, ports) =
                 (self.sized()?, self.sized()?, self.sized()?, self.sized()?);
-            Some(Wiring { routes, routes_v6, rules, ports })
+            Some(Wiring { routes, routes_v6, rules, ports, cable: self.cable()? })
         } else {
             None
         };
@@ -124,6 +124,15 @@ impl<'bytes> Blueprint<'bytes> {
             doors,
             last,
         })
+    }
+
+    fn cable(&mut self) -> Option<Option<Cable<&'bytes [u8]>>> {
+        if !self.flag()? {
+            return Some(None);
+        }
+        let pair = self.sized()?;
+        let here = [self.sized()?, self.sized()?];
+        Some(Some(Cable { pair, here, there: [self.sized()?, self.sized()?] }))
     }
 
     /// The files to move oneself into a cgroup by.
@@ -287,7 +296,13 @@ mod tests {
                 has_root: flags[0],
                 own_cgroups: flags[1],
                 nesting: if flags[2] { Nesting::Open } else { Nesting::Closed },
-                wiring: wired.then_some(Wiring { routes: b"1", routes_v6: b"", rules: &host_name, ports: b"23" }),
+                wiring: wired.then_some(Wiring {
+                    routes: b"1",
+                    routes_v6: b"",
+                    rules: &host_name,
+                    ports: b"23",
+                    cable: flags[0].then_some(Cable { pair: b"456", here: [b"7", b""], there: [b"8", b"9"] }),
+                }),
                 limits: std::array::from_fn(|_| limits.next()),
                 doors,
                 last,

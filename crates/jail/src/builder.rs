@@ -68,6 +68,7 @@ phases! {
     Loopback "raise the loopback device",
     Network "open the sockets of its network",
     Rules "lead its network to the gateway",
+    Cable "connect it with its network",
     Pivot "leave the host's root",
     Seal "make the root read-only",
     Limits "set the resource limits",

@@ -9,7 +9,7 @@ use policy::Wall;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, send, sendmsg};
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{Pid, Resource, Rlimit, getrlimit, prlimit, setrlimit};
+use rustix::process::{Pid, Resource, Rlimit, WaitId, WaitIdOptions, getrlimit, prlimit, setrlimit, waitid};
 
 use crate::blueprint::{self, Draft, MOST_ARGUMENTS, MOST_TREES};
 use crate::builder::{self, Ends, Failure, Phase};
@@ -41,6 +41,15 @@ pub struct Jailed {
     gate: Option<UnixStream>,
     /// What still writes its id maps.
     helpers: Vec<Helper>,
+}
+
+/// How a process has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// By itself, with this code.
+    Code(i32),
+    /// By this signal.
+    Signal(i32),
 }
 
 /// Walls that stand.
@@ -190,6 +199,18 @@ impl Jailed {
     #[must_use]
     pub fn pidfd(&self) -> BorrowedFd<'_> {
         self.pidfd.as_fd()
+    }
+
+    /// How init, or the runtime in its place, has ended by itself; none while it runs.
+    #[must_use]
+    pub fn ending(&self) -> Option<Ending> {
+        let look = WaitIdOptions::EXITED | WaitIdOptions::NOWAIT | WaitIdOptions::NOHANG;
+        let status = waitid(WaitId::PidFd(self.pidfd.as_fd()), look).ok()??;
+        match (status.exit_status(), status.terminating_signal()) {
+            (Some(code), _) => Some(Ending::Code(code)),
+            (None, Some(signal)) => Some(Ending::Signal(signal)),
+            (None, None) => None,
+        }
     }
 
     /// Kills init, and with it everything inside.

@@ -38,7 +38,7 @@ pub use confine::{ConfineError, confine};
 pub use error::{Gap, JailError};
 pub use fork::{Forked, fork};
 pub use ids::{IdMap, LoneId, SubordinateRange, Subordinates};
-pub use launch::{Built, Jailed, Streams, launch};
+pub use launch::{Built, Ending, Jailed, Streams, launch};
 pub use mapped::{become_mapped, confine_to, map_child};
 pub use network::{HandedOut, MOST_HANDED_OUT};
 pub use plan::{Granted, Plan, Rooted, Site};

@@ -1,8 +1,12 @@
 //! Messages to the kernel over netlink: written before clone, sent after it, and their answers read. Nothing that is
 //! sent here comes from a person or from inside.
 
+use std::io::IoSlice;
+use std::os::fd::OwnedFd;
+
 use rustix::net::{
-    AddressFamily, Protocol, RecvFlags, SendFlags, SocketFlags, SocketType, recv, send, socket_with,
+    AddressFamily, Protocol, RecvFlags, SendAncillaryBuffer, SendFlags, SocketFlags, SocketType, recv,
+    sendmsg, socket_with,
 };
 
 use crate::sys::{Errno, Outcome};
@@ -43,17 +47,27 @@ pub(crate) fn nested(kind: u16, attributes: &[Vec<u8>]) -> Vec<u8> {
     attribute(kind | NESTED, &attributes.concat())
 }
 
-/// After clone: sends messages and reads what the kernel, which answers before `send` returns, says to those that ask
-/// for an answer.
+/// After clone: sends messages and reads what the kernel says to those that ask for an answer.
 pub(crate) fn tell(protocol: Option<Protocol>, messages: &[u8]) -> Outcome {
-    let failed = |errno: rustix::io::Errno| Errno(errno.raw_os_error());
+    tell_on(&open(protocol)?, [messages, &[]])
+}
+
+/// After clone: a socket to the kernel of the namespace that one stands in now.
+pub(crate) fn open(protocol: Option<Protocol>) -> Outcome<OwnedFd> {
     let (family, kind) = (AddressFamily::NETLINK, SocketType::RAW);
-    let socket = socket_with(family, kind, SocketFlags::CLOEXEC, protocol).map_err(failed)?;
-    send(&socket, messages, SendFlags::empty()).map_err(failed)?;
-    let mut awaited = Messages(messages).filter(|message| message.flags & ACKNOWLEDGE != 0).count();
+    socket_with(family, kind, SocketFlags::CLOEXEC, protocol).map_err(failed)
+}
+
+/// After clone: sends messages, whose bytes come in two parts, and reads what the kernel, which answers before the call
+/// returns, says to those that ask for an answer.
+pub(crate) fn tell_on(socket: &OwnedFd, parts: [&[u8]; 2]) -> Outcome {
+    let slices = parts.map(IoSlice::new);
+    sendmsg(socket, &slices, &mut SendAncillaryBuffer::default(), SendFlags::empty()).map_err(failed)?;
+    // No message begins in the second part.
+    let mut awaited = Messages(parts[0]).filter(|message| message.flags & ACKNOWLEDGE != 0).count();
     while awaited > 0 {
         let mut answers = [0u8; 8192];
-        let (length, _) = recv(&socket, &mut answers, RecvFlags::DONTWAIT).map_err(failed)?;
+        let (length, _) = recv(socket, &mut answers, RecvFlags::DONTWAIT).map_err(failed)?;
         for answer in Messages(&answers[..length]) {
             if answer.errno != 0 {
                 return Err(Errno(answer.errno));
@@ -62,6 +76,10 @@ pub(crate) fn tell(protocol: Option<Protocol>, messages: &[u8]) -> Outcome {
         }
     }
     Ok(())
+}
+
+fn failed(errno: rustix::io::Errno) -> Errno {
+    Errno(errno.raw_os_error())
 }
 
 /// Messages one after the other.

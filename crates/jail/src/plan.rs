@@ -1,30 +1,32 @@
 //! Everything that the builder will need. It reaches it as bytes ([`crate::blueprint`]), and the builder only carries
 //! it out.
 
+mod limits;
+mod walls;
+
 use std::ffi::CString;
 use std::fs::File;
+use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
 
 use policy::network::Mode;
-use policy::{Isolation, Nesting, OciRuntime, Report, Root, SandboxSpec, State, Wall, WallReport, Workspace};
+use policy::{Nesting, OciRuntime, Report, Root, SandboxSpec, State, Wall};
 
 use crate::cgroup::Cgroup;
 use crate::error::{Gap, JailError};
 use crate::ids::IdMap;
 use crate::launch::Built;
-use crate::network::{self, Fallback, LEAVE_OUT_FULL, LEAVE_OUT_PRIVATE, LEAVE_OUT_UPSTREAM, Wiring};
+use crate::network::{self, Fallback, Wiring};
 use crate::root::{self, INIT_PATH, Sources, Tree, WRITABLE};
 use crate::step::{Step, host_path};
 use crate::survey::Survey;
-use crate::sys;
 use crate::weaken::Weaken;
-use crate::yard::{self, LEAVE_OUT_ROOT, Rootwork, Yard};
+use crate::yard::{self, Rootwork, Stack, Yard};
 
-/// Landlock inside needs its second interface: the first refuses every rename across directories.
-pub(crate) const LANDLOCK_LEAST: u32 = 2;
-/// The hint of walls that the owner has chosen to do without.
-const LEAVE_OUT_NESTED: &str = "leave --nested out";
-const LEAVE_OUT_DIRECT: &str = "leave :direct out, and take what was changed when you have read it";
+use limits::{inner_limits, resource_limits};
+pub(crate) use walls::LANDLOCK_LEAST;
+use walls::{refuse_gaps, report_walls};
+
 /// Files in the private directories, beside their size.
 const FILES_PER_MEBIBYTE: u64 = 256;
 
@@ -94,7 +96,7 @@ impl Plan {
         report_walls(&mut report, spec, site.kept.is_some(), survey);
         let (yard, complaints) = plan_yard(spec, site.runtime, &ids)?;
         if let Some(runtime) = site.runtime.filter(|_| yard.is_some()) {
-            yard::report(&mut report, spec, runtime);
+            yard::report(&mut report, spec, runtime, Stack::of(spec, &Weaken::nothing()));
         }
         refuse_gaps(spec.isolation, &report)?;
         let fallback = Fallback::new(spec.isolation, &spec.network);
@@ -110,7 +112,8 @@ impl Plan {
             host_name: root::host_name(spec).into_bytes(),
             limits: resource_limits(spec, &report),
             nesting: spec.nesting,
-            wiring: (spec.network.mode != Mode::None).then(|| Wiring::new(&fallback)),
+            wiring: (spec.network.mode != Mode::None)
+                .then(|| Wiring::new(&fallback, Stack::place(spec, &weaken))),
             fallback,
             ids,
             cgroup,
@@ -164,6 +167,11 @@ impl Plan {
     /// Where the runtime complains, if there is one.
     pub const fn complaints(&mut self) -> Option<&mut File> {
         self.complaints.as_mut()
+    }
+
+    /// Becomes readable when it does.
+    pub fn complaining(&self) -> Option<BorrowedFd<'_>> {
+        self.complaints.as_ref().map(File::as_fd)
     }
 
     /// Takes in what was found out only while it was built: on a kernel without rules for packets the network has some
@@ -237,25 +245,6 @@ fn plan_yard(
     Ok((Yard::plan(spec, Some((runtime, theirs)))?, Some(ours)))
 }
 
-/// The resource limits of what a runtime starts. With a kernel of its own processes are counted by that; the host's
-/// count only bounds what it needs for them.
-fn inner_limits(spec: &SandboxSpec, limits: &[(u32, u64)]) -> Vec<(u32, u64)> {
-    let most_files =
-        rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum.unwrap_or(u64::MAX);
-    let mut limits: Vec<(u32, u64)> = limits
-        .iter()
-        .map(|(resource, value)| match *resource {
-            sys::LIMIT_FILES => (*resource, (*value).min(most_files)),
-            _ => (*resource, *value),
-        })
-        .collect();
-    if spec.backend.has_own_kernel() {
-        limits.push((sys::LIMIT_FILES, DESCRIPTORS.min(most_files)));
-        limits.push((sys::LIMIT_PROCESSES, u64::from(spec.limits.pids.count())));
-    }
-    limits
-}
-
 fn root_options(spec: &SandboxSpec, ids: &IdMap, weaken: &Weaken) -> Result<CString, JailError> {
     let mut options = "mode=0755".to_owned();
     if ids.has_root() {
@@ -267,96 +256,4 @@ fn root_options(spec: &SandboxSpec, ids: &IdMap, weaken: &Weaken) -> Result<CStr
         options.push_str(&format!(",size={size},nr_inodes={files}"));
     }
     host_path(Path::new(&options))
-}
-
-/// The most descriptors that a process inside has.
-const DESCRIPTORS: u64 = 65536;
-
-/// Resource limits that hold where no cgroup does, or beside it. Never RLIMIT_AS: a JVM or a Go program maps
-/// far more than it uses.
-fn resource_limits(spec: &SandboxSpec, report: &Report) -> Vec<(u32, u64)> {
-    let mut limits = vec![(sys::LIMIT_CORE, 0)];
-    // What a kernel of its own has open is what all that runs inside has.
-    if !spec.backend.has_own_kernel() {
-        limits.push((sys::LIMIT_FILES, DESCRIPTORS));
-    }
-    if report.state(Wall::PidsLimit) != State::Given && !spec.backend.has_own_kernel() {
-        // Counted in each user namespace on its own since Linux 5.14.
-        limits.push((sys::LIMIT_PROCESSES, u64::from(spec.limits.pids.count())));
-    }
-    limits
-}
-
-/// Adds the walls that every plan has.
-fn report_walls(report: &mut Report, spec: &SandboxSpec, is_kept: bool, survey: &Survey) {
-    let landlock = survey.landlock;
-    for wall in Wall::ALL.iter().filter(|wall| wall.is_never_optional()) {
-        match (wall, &spec.workspace) {
-            (Wall::MountNamespace, Workspace::Direct(directory)) => {
-                let detail = format!("{}, and '{}' is written directly", wall.meaning(), directory.display());
-                report.weaker(*wall, detail, LEAVE_OUT_DIRECT);
-            }
-            _ => report.given(*wall, wall.meaning()),
-        }
-    }
-    match spec.nesting {
-        Nesting::Closed => {
-            report.given(Wall::NestedNamespaces, "closed by the filter and by a limit of zero")
-        }
-        Nesting::Open => report.missing(Wall::NestedNamespaces, "opened by --nested", LEAVE_OUT_NESTED),
-    }
-    if spec.nesting == Nesting::Open {
-        let detail = "off with --nested: it forbids every mount, also in namespaces of one's own";
-        report.missing(Wall::Landlock, detail, LEAVE_OUT_NESTED);
-    } else if landlock >= LANDLOCK_LEAST {
-        report.given(Wall::Landlock, format!("interface {landlock}"));
-    } else {
-        let detail = format!("the kernel has interface {landlock}, and {LANDLOCK_LEAST} is needed");
-        report.missing(Wall::Landlock, detail, "boot a kernel of 5.19 or later with `lsm=landlock,…`");
-    }
-    if survey.has_cgroup_namespaces {
-        report.given(Wall::CgroupNamespace, Wall::CgroupNamespace.meaning());
-    } else {
-        let hint = "raise the limit with `sysctl user.max_cgroup_namespaces=15000`";
-        report.missing(Wall::CgroupNamespace, "the machine allows no cgroup namespace", hint);
-    }
-    network::report(report, &spec.network);
-    let disk = spec.limits.disk;
-    let private = format!("{disk} for all private directories together");
-    if let Workspace::Direct(_) = spec.workspace {
-        let detail = format!("{private}; what is written directly is watched by nobody");
-        report.weaker(Wall::DiskLimit, detail, LEAVE_OUT_DIRECT);
-        return;
-    }
-    let detail = if is_kept {
-        format!(
-            "{private}; workspace and outputs are on the disk and watched: all is paused when they hold {disk}"
-        )
-    } else {
-        private
-    };
-    report.given(Wall::DiskLimit, detail);
-}
-
-/// Strict isolation starts only with everything.
-fn refuse_gaps(isolation: Isolation, report: &Report) -> Result<(), JailError> {
-    // What the owner has chosen is no gap of the machine's.
-    let choices = [
-        LEAVE_OUT_NESTED,
-        LEAVE_OUT_DIRECT,
-        LEAVE_OUT_FULL,
-        LEAVE_OUT_PRIVATE,
-        LEAVE_OUT_UPSTREAM,
-        LEAVE_OUT_ROOT,
-    ];
-    let chosen = |line: &&WallReport| line.hint.as_deref().is_some_and(|hint| choices.contains(&hint));
-    let gap = report.gaps().into_iter().find(|line| !chosen(line)).cloned();
-    match (isolation, gap) {
-        (Isolation::Strict, Some(gap)) => Err(JailError::Strict {
-            wall: gap.wall,
-            source: Gap(gap.detail),
-            hint: gap.hint.unwrap_or_default(),
-        }),
-        _ => Ok(()),
-    }
 }

@@ -10,6 +10,7 @@ mod gvisor;
 mod namespaced;
 mod report;
 mod second;
+mod surroundings;
 
 use std::ffi::{CStr, CString};
 use std::fs::File;
@@ -21,11 +22,11 @@ use policy::{Backend, Limits, OciRuntime, SandboxSpec, Wall};
 
 use crate::blueprint::Last;
 use crate::error::JailError;
-use crate::idmap;
 use crate::ids::IdMap;
-use crate::step::{Bound, Owner, Step, host_path, inside};
+use crate::step::{Owner, Step, host_path, inside};
 use crate::weaken::Weaken;
 
+pub(crate) use gvisor::Stack;
 pub use report::report_pids;
 pub(crate) use report::{LEAVE_OUT_ROOT, report};
 
@@ -36,15 +37,10 @@ const RUNTIME: &str = "runtime";
 const ROOT: &str = "rootfs";
 /// What its own programs need of a file system.
 const YARD_OPTIONS: &str = "mode=0755,size=32m,nr_inodes=4096";
-/// Files that a runtime brings along, beside itself.
-const SIDECARS: &str = "gvisor-bin";
 /// The filter on system calls, for init to put on where no runtime of this kind can be relied on to have it.
 const FILTER: &str = "/.agentbox/filter";
 /// The system's programs, which stand in a yard where they stand on the host.
 const SYSTEM: &str = "/usr";
-/// The nodes that runtimes open.
-const NODES: [&str; 6] = ["null", "zero", "full", "random", "urandom", "tty"];
-
 /// A yard that is planned.
 pub(crate) struct Yard {
     backend: Backend,
@@ -211,7 +207,7 @@ impl Yard {
         let bundle = bundle::write(self, &described)?;
         steps.push(Step::File { path: path("bundle/config.json")?, contents: bundle });
         let words = match self.backend {
-            Backend::Gvisor => gvisor::command(&self.runtime, spec),
+            Backend::Gvisor => gvisor::command(&self.runtime, spec, weaken),
             _ => namespaced::command(self.backend, spec),
         };
         let arguments = words.iter().map(|word| host_path(Path::new(word))).collect::<Result<_, _>>()?;
@@ -236,69 +232,6 @@ impl Yard {
                 && (below(step, "proc") || is_device(step) || (own_kernel && below(step, "sys")))
         };
         (settings, steps.into_iter().filter(|step| !is_the_runtimes(step)).collect())
-    }
-
-    /// The yard itself: what a runtime needs to run, and nothing of the host's besides.
-    fn surroundings(&self, ids: &IdMap) -> Result<Vec<Step>, JailError> {
-        let mut steps = Vec::new();
-        for (name, mode) in [
-            ("bundle", 0o755),
-            ("dev", 0o755),
-            ("proc", 0o755),
-            ("run", 0o755),
-            ("tmp", 0o755),
-            ("sys", 0o755),
-            ("sys/fs", 0o755),
-            ("sys/fs/cgroup", 0o755),
-        ] {
-            steps.push(directory(name, mode)?);
-        }
-        let flags = libc::MS_NOSUID | libc::MS_NODEV;
-        // Nothing is covered in it: the kernel gives whoever is inside a fresh one only where there is a whole one.
-        let proc = flags | libc::MS_NOEXEC;
-        steps.push(Step::FileSystem {
-            kind: c"proc".to_owned(),
-            path: path("proc")?,
-            flags: proc,
-            options: None,
-        });
-        for (name, mode) in [("run", "mode=0700"), ("tmp", "mode=1777")] {
-            let options = Some(path(mode)?);
-            steps.push(Step::FileSystem { kind: c"tmpfs".to_owned(), path: path(name)?, flags, options });
-        }
-        let virtual_machine = (self.runtime.platform == Some(policy::Platform::Kvm)).then_some("kvm");
-        for name in NODES.into_iter().chain(virtual_machine) {
-            let (source, node) = (Path::new("/dev").join(name), path(&format!("dev/{name}"))?);
-            steps.push(Step::File { path: node.clone(), contents: Vec::new() });
-            steps.push(Step::Bind { source: host_path(&source)?, path: node, bound: Bound::Device });
-        }
-        steps.extend(self.bring_runtime(ids)?);
-        if !self.backend.has_own_kernel() {
-            steps.extend(namespaced::surroundings(self.backend)?);
-        }
-        Ok(steps)
-    }
-
-    /// The runtime, and what it brings along. runc looks at its own directory through an overlay, which does not see what
-    /// is mounted there; so where it is no program of the system's, which has its own place, its directory comes along.
-    fn bring_runtime(&self, ids: &IdMap) -> Result<Vec<Step>, JailError> {
-        let program = &self.runtime.program;
-        if self.backend != Backend::Runc {
-            let mut steps = vec![Step::File { path: path(RUNTIME)?, contents: Vec::new() }];
-            steps.push(bring(program, RUNTIME, ids)?);
-            let sidecars = program.with_file_name(SIDECARS);
-            if self.backend.has_own_kernel() && sidecars.is_dir() {
-                steps.push(directory(SIDECARS, 0o755)?);
-                steps.push(bring(&sidecars, SIDECARS, ids)?);
-            }
-            return Ok(steps);
-        }
-        match program.parent() {
-            Some(above) if !program.starts_with(SYSTEM) => {
-                Ok(vec![directory(RUNTIME, 0o755)?, bring(above, RUNTIME, ids)?])
-            }
-            _ => Ok(Vec::new()),
-        }
     }
 
     /// Limits on what may be made in the yard's user namespace and all below it. Only the runtime makes another one, and
@@ -340,16 +273,6 @@ fn make_builders_own(step: &mut Step) {
 
 fn is_below(place: &CStr, name: &str) -> bool {
     place.to_bytes().strip_prefix(name.as_bytes()).is_some_and(|rest| rest.starts_with(b"/"))
-}
-
-/// A program or directory of the host's. Root's builder has left root's id behind when it gets there, so for root the
-/// keeper takes hold of it before.
-fn bring(source: &Path, target: &str, ids: &IdMap) -> Result<Step, JailError> {
-    let (path, bound) = (path(target)?, Bound::ReadOnly);
-    Ok(match ids {
-        IdMap::Range { .. } => Step::Attach { tree: idmap::tree(source, bound)?, path },
-        IdMap::Subordinate { .. } | IdMap::Single => Step::Bind { source: host_path(source)?, path, bound },
-    })
 }
 
 fn directory(name: &str, mode: u32) -> Result<Step, JailError> {

@@ -6,12 +6,15 @@
 
 mod clean;
 mod disk;
+mod end;
 mod error;
 mod limits;
 mod record;
 mod runtime;
 mod sandbox;
 mod supervisor;
+mod waiting;
+mod walls;
 mod watch;
 
 use std::os::unix::net::UnixStream;
@@ -66,15 +69,14 @@ fn keep(engine: &UnixStream, supervise: Supervise) -> Result<(), KeeperError> {
     };
     failpoint::pass(Point::KeeperOrdered);
     let mut remains = Remains::new(order.runtime.clone(), lock);
-    let Watched { told, supervisor, words } = match Sandbox::start(&order, &survey, begun, sockets, supervise)
-    {
+    let Watched { told, supervisor } = match Sandbox::start(&order, &survey, begun, sockets, supervise) {
         Ok(sandbox) => watch::watch(sandbox, engine, &remains),
-        Err(error) => Watched { told: Err(error), supervisor: None, words: None },
+        Err(error) => Watched { told: Err(error), supervisor: None },
     };
     let leftover = remains.remove().err().map(|error| error.to_string());
     failpoint::pass(Point::KeeperRuntimeRemoved);
     let event = match told {
-        Ok(reason) => KeeperEvent::Ended { reason, leftover, words },
+        Ok(end) => KeeperEvent::Ended { reason: end.reason, leftover, words: end.why },
         Err(error) => KeeperEvent::Failed(error.problem()),
     };
     // Whoever ordered the sandbox may be gone; then nobody wants to know.

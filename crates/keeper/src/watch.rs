@@ -1,42 +1,41 @@
-//! Waits: for the walls to stand, for a plea, for either process to end. When one ends, the other does.
+//! Waits: for a plea, and for either process to end. When one ends, the other does.
 
 use std::fs;
 use std::os::unix::net::UnixStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use audit::{Event, OurProcess, StopReason};
 use failpoint::Point;
-use handover::{
-    Answer, Inward, KeeperEvent, LAYER, Plea, Reason, State, Status, UNCLAIMED_FILE, UPPER, now_ms,
-};
+use handover::{Answer, KeeperEvent, LAYER, Plea, Reason, State, UNCLAIMED_FILE, UPPER, now_ms};
 use jail::LivingCgroup;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::event::{PollFd, PollFlags};
 
 use crate::clean::{DISK_FULL, PAUSED_FILE, Remains};
 use crate::disk;
+use crate::end::{End, Lost, file};
 use crate::error::KeeperError;
 use crate::limits::Counts;
-use crate::runtime::{PATIENCE, RuntimeWords};
+use crate::runtime::{Heard, silent_end};
 use crate::sandbox::{Sandbox, remove_cgroup};
 use crate::supervisor::Supervisor;
+use crate::waiting::{Waited, wait_until};
+use crate::walls::{hear_out, wait_for_walls};
 
 /// How long past its life time a sandbox may take to end by itself.
 const OVERTIME: Duration = Duration::from_secs(20);
-
-/// How long a runtime may take to say why it has no init any more.
-const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// Watches until the sandbox is over, then ends everything inside and removes the cgroups. The supervisor is given
 /// back where it still says its last words.
 pub(crate) fn watch(mut sandbox: Sandbox, engine: &UnixStream, remains: &Remains) -> Watched {
     let mut counts = Counts::default();
-    let watched = wait_for_walls(&mut sandbox, &mut counts).and_then(|over| match over {
+    let mut heard = Heard::default();
+    let watched = wait_for_walls(&mut sandbox, &mut counts, &mut heard).and_then(|over| match over {
         Some(end) => Ok(end),
-        None => tell_ready(&sandbox, engine).and_then(|()| serve(&mut sandbox, engine, counts)),
+        None => tell_ready(&sandbox, engine).and_then(|()| serve(&mut sandbox, engine, counts, &mut heard)),
     });
-    let Sandbox { mut plan, root, jailed, supervisor, record, kept, .. } = sandbox;
+    let watched = watched.and_then(|end| ask_why(&mut sandbox, end, &mut heard));
+    let Sandbox { plan, root, jailed, supervisor, record, kept, .. } = sandbox;
     supervisor.dismiss();
     jailed.kill();
     if let Some(cgroup) = plan.cgroup() {
@@ -49,8 +48,6 @@ pub(crate) fn watch(mut sandbox: Sandbox, engine: &UnixStream, remains: &Remains
         remains.empty();
     }
     jailed.reap();
-    let is_lost = matches!(watched, Ok(End { reason: Reason::Killed, .. }));
-    let words = plan.complaints().filter(|_| is_lost).and_then(RuntimeWords::last);
     remove_cgroup(&plan);
     failpoint::pass(Point::KeeperCgroupsRemoved);
     let supervisor = match &watched {
@@ -70,82 +67,30 @@ pub(crate) fn watch(mut sandbox: Sandbox, engine: &UnixStream, remains: &Remains
         if let Some(kept) = kept {
             end.write(&kept)?;
         }
-        Ok(end.reason)
+        Ok(end)
     });
     failpoint::pass(Point::KeeperEndFiled);
     // The keeper is about to end; taking the plan apart would only take time.
     std::mem::forget((plan, root));
-    Watched { told: watched, supervisor, words }
+    Watched { told: watched, supervisor }
 }
 
 /// What came of a sandbox.
 pub(crate) struct Watched {
     /// How it ended, or why it did not come to be.
-    pub(crate) told: Result<Reason, KeeperError>,
+    pub(crate) told: Result<End, KeeperError>,
     /// One that still says its last words.
     pub(crate) supervisor: Option<Supervisor>,
-    /// What its runtime said, where that ended unasked.
-    pub(crate) words: Option<String>,
 }
 
-/// Until init runs behind its walls, or failed to, or the supervisor did; or until it is over already.
-fn wait_for_walls(sandbox: &mut Sandbox, counts: &mut Counts) -> Result<Option<End>, KeeperError> {
-    let mut descriptors = [
-        PollFd::from_borrowed_fd(sandbox.jailed.status(), PollFlags::IN),
-        PollFd::from_borrowed_fd(sandbox.supervisor.pidfd(), PollFlags::IN),
-    ];
-    wait(&mut descriptors)?;
-    let supervisor_ended = !descriptors[1].revents().is_empty();
-    sandbox.plan.hear(sandbox.jailed.outcome(Some(&sandbox.root)))?;
-    // One that has ended well by now has served a command that was over at once.
-    if supervisor_ended && let Some(error) = sandbox.supervisor.failure() {
-        return Err(KeeperError::Unconfined(error));
-    }
-    match sandbox.way {
-        Inward::Straight => Ok(None),
-        Inward::ThroughRuntime | Inward::Copied | Inward::ThroughKernel => wait_for_init(sandbox, counts),
-    }
-}
-
-/// A runtime has been started, and only the supervisor hears whether init was, too. One that ends before, or takes for ever,
-/// has failed.
-fn wait_for_init(sandbox: &mut Sandbox, counts: &mut Counts) -> Result<Option<End>, KeeperError> {
-    let program = sandbox.backend.program().unwrap_or_default();
-    let failed = |sandbox: &mut Sandbox, otherwise: &str| {
-        let source = RuntimeWords::heard(sandbox.plan.complaints(), otherwise);
-        Err(KeeperError::Runtime { program, source })
+/// Finds out why what is inside is gone, where a runtime can tell: it is about to end as well, and has a moment for it.
+fn ask_why(sandbox: &mut Sandbox, end: End, heard: &mut Heard) -> Result<End, KeeperError> {
+    let Some(program) = sandbox.backend.program().filter(|_| end.lost == Some(Lost::Inside)) else {
+        return Ok(end);
     };
-    let deadline = Instant::now() + PATIENCE;
-    loop {
-        let mut descriptors = [
-            PollFd::from_borrowed_fd(sandbox.jailed.pidfd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(sandbox.supervisor.pidfd(), PollFlags::IN),
-            PollFd::from_borrowed_fd(sandbox.supervisor.socket(), PollFlags::IN),
-        ];
-        if wait_until(&mut descriptors, Some(deadline))? == Waited::InVain {
-            return failed(sandbox, "it took too long");
-        }
-        let [runtime, supervisor, asked] = descriptors.map(|descriptor| !descriptor.revents().is_empty());
-        if asked {
-            match sandbox.supervisor.plea() {
-                Plea::Up => return Ok(None),
-                // Its init is gone, or never was: the runtime is about to say why, if it can.
-                Plea::Lost => {
-                    let mut ended = [PollFd::from_borrowed_fd(sandbox.jailed.pidfd(), PollFlags::IN)];
-                    wait_until(&mut ended, Some(Instant::now() + LAST_WORDS))?;
-                    return failed(sandbox, "it ended without a word");
-                }
-                plea => match answer(sandbox, counts, plea) {
-                    Answered::Over(end) => return Ok(Some(end)),
-                    Answered::GoesOn => {}
-                },
-            }
-        } else if runtime {
-            return failed(sandbox, "it ended without a word");
-        } else if supervisor {
-            return Ok(Some(End::new(Reason::Killed)));
-        }
-    }
+    hear_out(sandbox, heard)?;
+    let otherwise = silent_end(program, sandbox.jailed.ending());
+    Ok(End { why: Some(heard.reason(&otherwise).to_string()), ..end })
 }
 
 /// Tells everybody that it runs.
@@ -169,30 +114,14 @@ fn tell_ready(sandbox: &Sandbox, engine: &UnixStream) -> Result<(), KeeperError>
     Ok(())
 }
 
-/// How a sandbox ended.
-struct End {
-    reason: Reason,
-    code: Option<u8>,
-}
-
-impl End {
-    const fn new(reason: Reason) -> Self {
-        Self { reason, code: None }
-    }
-
-    fn write(&self, kept: &Path) -> Result<(), KeeperError> {
-        file(kept, State::Stopped { at_ms: now_ms(), reason: self.reason, code: self.code })
-    }
-}
-
-fn file(kept: &Path, state: State) -> Result<(), KeeperError> {
-    let written = Status::new(state).write(kept);
-    written.map_err(|source| KeeperError::File { path: kept.to_owned(), source })
-}
-
 /// Until the end is asked for or one of the two has ended; also until whoever made the sandbox is gone, where nobody
 /// has been told of it by then.
-fn serve(sandbox: &mut Sandbox, engine: &UnixStream, mut counts: Counts) -> Result<End, KeeperError> {
+fn serve(
+    sandbox: &mut Sandbox,
+    engine: &UnixStream,
+    mut counts: Counts,
+    heard: &mut Heard,
+) -> Result<End, KeeperError> {
     // The supervisor ends it in time and with good grace; one that does not is not asked again.
     let deadline = sandbox.lifetime.and_then(|lifetime| Instant::now().checked_add(lifetime + OVERTIME));
     let disk = sandbox.kept.as_ref().map(|kept| {
@@ -217,6 +146,7 @@ fn serve(sandbox: &mut Sandbox, engine: &UnixStream, mut counts: Counts) -> Resu
         ];
         descriptors.extend(disk.as_ref().map(|disk| PollFd::new(disk, PollFlags::IN)));
         descriptors.extend(maker.map(|maker| PollFd::new(maker, PollFlags::IN)));
+        descriptors.extend(sandbox.plan.complaining().map(|it| PollFd::from_borrowed_fd(it, PollFlags::IN)));
         if wait_until(&mut descriptors, deadline)? == Waited::InVain {
             return Ok(End::new(Reason::Expired));
         }
@@ -229,9 +159,13 @@ fn serve(sandbox: &mut Sandbox, engine: &UnixStream, mut counts: Counts) -> Resu
             maker = None;
         }
         let asked = !descriptors[2].revents().is_empty();
-        let ended = descriptors[..2].iter().any(|descriptor| !descriptor.revents().is_empty());
-        if ended && !asked {
-            return Ok(End::new(Reason::Killed));
+        let [inside, supervisor] = [0, 1].map(|at| !descriptors[at].revents().is_empty());
+        heard.listen(sandbox.plan.complaints());
+        if heard.is_too_much() || (inside && !asked) {
+            return Ok(End::lost(Lost::Inside));
+        }
+        if supervisor && !asked {
+            return Ok(End::lost(Lost::Supervisor));
         }
         if let Some(disk) = disk.as_ref().filter(|_| too_much) {
             disk::hear(disk);
@@ -251,25 +185,25 @@ fn serve(sandbox: &mut Sandbox, engine: &UnixStream, mut counts: Counts) -> Resu
 }
 
 /// What came of a plea.
-enum Answered {
+pub(crate) enum Answered {
     Over(End),
     GoesOn,
 }
 
-fn answer(sandbox: &Sandbox, counts: &mut Counts, plea: Plea) -> Answered {
+pub(crate) fn answer(sandbox: &Sandbox, counts: &mut Counts, plea: Plea) -> Answered {
     let answer = match plea {
-        Plea::Lost => return Answered::Over(End::new(Reason::Killed)),
+        Plea::Lost => return Answered::Over(End::lost(Lost::Inside)),
         Plea::End => return Answered::Over(End::new(Reason::Stopped)),
         Plea::Expired => return Answered::Over(End::new(Reason::Expired)),
         Plea::Idle => return Answered::Over(End::new(Reason::Idle)),
-        Plea::Exited(code) => return Answered::Over(End { reason: Reason::Exited, code: Some(code) }),
+        Plea::Exited(code) => return Answered::Over(End::exited(code)),
         Plea::Limits => Answer::Limits(counts.reached(sandbox.plan.cgroup())),
         Plea::Part => sandbox.record.next_part(),
         Plea::Up => return Answered::GoesOn,
     };
     match sandbox.supervisor.answer(&answer) {
         Ok(()) => Answered::GoesOn,
-        Err(_) => Answered::Over(End::new(Reason::Killed)),
+        Err(_) => Answered::Over(End::lost(Lost::Supervisor)),
     }
 }
 
@@ -286,30 +220,6 @@ fn hold(sandbox: &Sandbox) -> Option<Answer> {
         Some(Err(_)) => {
             let _ = fs::remove_file(paused);
             None
-        }
-    }
-}
-
-fn wait(descriptors: &mut [PollFd<'_>]) -> Result<(), KeeperError> {
-    wait_until(descriptors, None).map(drop)
-}
-
-/// Whether something came, or only time went by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Waited {
-    Came,
-    InVain,
-}
-
-fn wait_until(descriptors: &mut [PollFd<'_>], deadline: Option<Instant>) -> Result<Waited, KeeperError> {
-    loop {
-        let rest = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        let rest = rest.and_then(|rest| Timespec::try_from(rest).ok());
-        match poll(descriptors, rest.as_ref()) {
-            Ok(0) => return Ok(Waited::InVain),
-            Ok(_) => return Ok(Waited::Came),
-            Err(Errno::INTR) => {}
-            Err(errno) => return Err(KeeperError::Watch(errno.into())),
         }
     }
 }

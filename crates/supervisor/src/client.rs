@@ -68,6 +68,7 @@ impl House {
     fn set_paused(&self, paused: bool) {
         // A value is put in place of another under this lock, and nothing else, so poison is ignored.
         *self.paused.lock().unwrap_or_else(PoisonError::into_inner) = paused.then(|| self.users.add());
+        self.jobs.set_paused(paused);
     }
 
     /// Lets everything stand still when more is on the disk than may be, until the owner lets it go on.

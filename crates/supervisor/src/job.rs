@@ -13,11 +13,15 @@ use wire::{
 };
 
 use crate::keeper::Keeper;
+use crate::pulse::Overdue;
 use crate::record::Record;
 use crate::shelf::Shelf;
 use crate::stream::Stream;
 
 const SIGKILL: i32 = 9;
+
+/// The end of a process whose time is up, and of which nothing is heard any more.
+const TIMED_OUT: Exited = Exited { code: 0, signal: SIGKILL, timed_out: true, out_of_memory: false };
 
 /// What has become of a process.
 #[derive(Clone, Debug, PartialEq)]
@@ -220,8 +224,8 @@ impl Job {
     pub(crate) async fn listen(
         &self,
         Listening { channel }: Listening,
-        keeper: &Keeper,
-        record: &Record,
+        (keeper, record): (&Keeper, &Record),
+        overdue: Overdue,
     ) -> Option<ChannelHandle> {
         let Inside { mut happening, output, error, handle } = channel;
         let filling = {
@@ -242,9 +246,14 @@ impl Job {
             }
             Progress::Lost
         };
-        let end = tokio::select! {
-            end = end => end,
-            () = self.abandoned.notified() => Progress::Lost,
+        let (end, is_told) = tokio::select! {
+            end = end => {
+                let is_told = end != Progress::Lost;
+                (end, is_told)
+            }
+            () = self.abandoned.notified() => (Progress::Lost, false),
+            // Init would have ended it long since, and does not even answer: it is not waited for either.
+            () = overdue.is_certain() => (Progress::Exited(TIMED_OUT), false),
         };
         // Not above: a question that was dropped halfway would leave its answer to the next one.
         let end = match end {
@@ -252,7 +261,7 @@ impl Job {
             end => end,
         };
         // Init ends the process of which it has not told an end with its channel.
-        let handle = Some(handle).filter(|_| end != Progress::Lost);
+        let handle = Some(handle).filter(|_| is_told);
         // All output first: what follows an end is nothing.
         let _ = filling.await;
         *self.input.lock().await = None;

@@ -11,6 +11,7 @@ use wire::{Connection, Exec, ExecState, LaneError};
 use crate::idle::Users;
 use crate::job::{Job, Listening, Progress};
 use crate::keeper::Keeper;
+use crate::pulse::Overdue;
 use crate::record::{Record, RecordError};
 use crate::shelf::Shelf;
 
@@ -31,6 +32,8 @@ pub(crate) struct Jobs {
     record: Arc<Record>,
     users: Users,
     shelf: Arc<Shelf>,
+    /// Whether everything inside stands still.
+    paused: watch::Sender<bool>,
 }
 
 /// Why a process was not asked for.
@@ -90,8 +93,13 @@ impl Table {
 
 impl Jobs {
     pub(crate) fn new(record: Arc<Record>, users: Users) -> Self {
-        let (last, going) = (watch::channel(None).0, watch::channel(0).0);
-        Self { table: Mutex::default(), last, going, record, users, shelf: Arc::default() }
+        let (last, going, paused) = (watch::channel(None).0, watch::channel(0).0, watch::channel(false).0);
+        Self { table: Mutex::default(), last, going, record, users, shelf: Arc::default(), paused }
+    }
+
+    /// Notes whether everything inside stands still: nobody is late then.
+    pub(crate) fn set_paused(&self, paused: bool) {
+        self.paused.send_replace(paused);
     }
 
     /// Nothing that could break is ever half done under this lock, so poison is ignored.
@@ -107,6 +115,7 @@ impl Jobs {
         keeper: &Keeper,
     ) -> Result<Arc<Job>, StartError> {
         let (job, listening) = self.add(&mut exec, init)?;
+        let overdue = Overdue::of(&exec, init, self.paused.subscribe());
         failpoint::pass(Point::SupervisorExecRecorded);
         job.ask(exec).await?;
         failpoint::pass(Point::SupervisorExecAsked);
@@ -115,7 +124,7 @@ impl Jobs {
         let user = job.terminal().is_none().then(|| self.users.add());
         tokio::spawn(async move {
             let _user = user;
-            let handle = followed.listen(listening, &keeper, &jobs.record).await;
+            let handle = followed.listen(listening, (&keeper, &jobs.record), overdue).await;
             jobs.settle(&followed);
             jobs.going.send_modify(|going| *going -= 1);
             // Whoever waits hears of it before init hears that its channel is not needed any more.

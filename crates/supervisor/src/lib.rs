@@ -14,6 +14,7 @@ mod keeper;
 mod log;
 mod network;
 mod ports;
+mod pulse;
 mod record;
 mod shelf;
 mod stream;
@@ -30,7 +31,7 @@ use handover::{Bequest, Inward, Plea, Stay};
 use jail::ConfineError;
 use policy::Timeout;
 use tokio::net::UnixListener;
-use wire::{Ask, Dial, Dialled, Request, Side, VERSION};
+use wire::Side;
 
 use client::{House, Inside};
 use keeper::Keeper;
@@ -195,14 +196,9 @@ async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
     Ok(())
 }
 
-/// Tells the keeper as soon as init is heard of: where a runtime starts it, nobody else knows. It is asked to connect to
-/// no port at all, and whatever it answers, it is there to answer.
+/// Tells the keeper as soon as init is heard of: where a runtime starts it, nobody else knows.
 async fn herald(house: &House) {
-    let Ok(mut channel) = house.init.open() else { return };
-    let request = Request { version: VERSION, ask: Some(Ask::Dial(Dial { port: 0 })) };
-    if channel.messages.sender.send_message(&request).await.is_ok()
-        && let Ok(Some(_)) = channel.messages.receiver.next_message::<Dialled>().await
-    {
+    if pulse::answers(&house.init).await {
         house.keeper.plead(Plea::Up).await;
     }
 }

@@ -10,7 +10,7 @@ use super::{
     PLACE, SEAL, SETTING, SYMLINK, UNMOUNT,
 };
 use crate::cgroup::Cgroup;
-use crate::network::Wiring;
+use crate::network::{Cable, Wiring};
 use crate::plan::{Plan, Rooted};
 use crate::step::{Owner, Step};
 use crate::yard::Yard;
@@ -65,8 +65,13 @@ impl<'plan> Draft<'plan> {
         let nested = brief.nesting == Nesting::Open;
         [brief.has_root, brief.own_cgroups, nested].iter().for_each(|yes| self.put(&[u8::from(*yes)]));
         self.put(&[u8::from(brief.wiring.is_some())]);
-        if let Some(Wiring { routes, routes_v6, rules, ports }) = brief.wiring {
+        if let Some(Wiring { routes, routes_v6, rules, ports, cable }) = brief.wiring {
             [routes, routes_v6, rules, ports].iter().for_each(|messages| self.put_sized(messages));
+            self.put(&[u8::from(cable.is_some())]);
+            if let Some(Cable { pair, here, there }) = cable {
+                self.put_sized(pair);
+                here.iter().chain(&there).for_each(|messages| self.put_sized(messages));
+            }
         }
         for limit in brief.limits {
             let (resource, value) = limit.unwrap_or((NO_LIMIT, 0));

@@ -4,6 +4,7 @@
 //!
 //! Where the kernel has no such rules, there is a socket for each port that the policy names, and nobody on any other.
 
+mod cable;
 mod ports;
 mod report;
 mod routes;
@@ -19,12 +20,13 @@ use crate::builder::{Failure, Phase};
 use crate::netlink::tell;
 use crate::sys::{self, Errno, Outcome};
 
+pub(crate) use cable::Cable;
 pub use ports::MOST_HANDED_OUT;
 pub(crate) use ports::{Fallback, MOST_PORTS};
 pub(crate) use report::{
     LEAVE_OUT_FULL, LEAVE_OUT_PRIVATE, LEAVE_OUT_UPSTREAM, LOAD, lack, report, report_ports,
 };
-pub(crate) use rules::batch as rules;
+pub(crate) use rules::{Place, batch as rules};
 
 /// The port of the sockets. It is the one that questions are sent to, as answers come from the port of their socket; no
 /// connection minds which it is. Nobody inside may bind it, so it is in nobody's way there.
@@ -52,6 +54,8 @@ pub(crate) struct Wiring<Bytes> {
     pub(crate) rules: Bytes,
     /// The ports to listen on where the kernel has no rules, two bytes each; none where that will not do.
     pub(crate) ports: Bytes,
+    /// What leads to a kernel of the sandbox's own that speaks for itself, where it does.
+    pub(crate) cable: Option<Cable<Bytes>>,
 }
 
 /// What the sockets are that a builder hands out, in the byte that comes with them.
@@ -92,13 +96,25 @@ pub(crate) const fn are_rules_absent(errno: i32) -> bool {
 }
 
 impl Wiring<Vec<u8>> {
-    pub(crate) fn new(fallback: &Fallback) -> Self {
-        Self { routes: routes::v4(), routes_v6: routes::v6(), rules: rules(), ports: fallback.bytes() }
+    pub(crate) fn new(fallback: &Fallback, place: Place) -> Self {
+        Self {
+            routes: routes::v4(),
+            routes_v6: routes::v6(),
+            rules: rules(place),
+            ports: fallback.bytes(),
+            cable: (place == Place::BehindCable).then(Cable::new),
+        }
     }
 
     /// As the builder reads it.
     pub(crate) fn laid(&self) -> Wiring<&[u8]> {
-        Wiring { routes: &self.routes, routes_v6: &self.routes_v6, rules: &self.rules, ports: &self.ports }
+        Wiring {
+            routes: &self.routes,
+            routes_v6: &self.routes_v6,
+            rules: &self.rules,
+            ports: &self.ports,
+            cable: self.cable.as_ref().map(Cable::laid),
+        }
     }
 }
 
@@ -112,6 +128,10 @@ impl Wiring<&[u8]> {
         match tell(Some(netlink::NETFILTER), self.rules) {
             Ok(()) => {
                 places.iter().try_for_each(|place| hand_out(*place, gate)).map_err(at(Phase::Network))?;
+                // Whoever becomes the runtime is no longer where these sockets are.
+                if let Some(cable) = &self.cable {
+                    cable.lay(places.len()).map_err(at(Phase::Cable))?;
+                }
                 Ok(Led::ByRules)
             }
             // They are added all or none, so nothing of them is in the way.

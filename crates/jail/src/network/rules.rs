@@ -3,6 +3,8 @@
 //! is sent, so that programs need not wait for an answer. Then it arrives, as nothing leaves the loopback device: what is
 //! for the loopback is left alone, so that servers inside are reached as anywhere, and the rest is given to the gateway's
 //! sockets as it is. No address is translated and no connection tracked: whose a packet is, its socket tells.
+//!
+//! Where a cable leads to the sandbox nothing is sent from here, and one chain is enough.
 
 use std::net::{IpAddr, Ipv6Addr};
 
@@ -57,12 +59,46 @@ struct Chain {
     priority: i32,
 }
 
+/// Where those are whom the rules lead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// In the namespace of the rules itself.
+    Here,
+    /// At the other end of a cable.
+    BehindCable,
+}
+
 /// All of it.
-pub(crate) fn batch() -> Vec<u8> {
-    let questions = vec![part(TRANSPORT, 2, 2), equals(&PORT.to_be_bytes()), accept()];
+pub(crate) fn batch(place: Place) -> Vec<u8> {
+    let chains = match place {
+        Place::Here => here(),
+        Place::BehindCable => behind_cable(),
+    };
     [
         message(BATCH_BEGIN, REQUEST, &beginning(0, NFTABLES), &[]),
         new(NEW_TABLE, &[attribute(1, TABLE)]),
+        chains,
+        message(BATCH_END, REQUEST, &beginning(0, NFTABLES), &[]),
+    ]
+    .concat()
+}
+
+/// What comes by a cable is never for those who are here: every connection and every question is the gateway's, and all
+/// else is refused. Nobody is here who could send anything but the kernel and the gateway.
+fn behind_cable() -> Vec<u8> {
+    let no_question = vec![part(TRANSPORT, 2, 2), compare(OTHER, &PORT.to_be_bytes()), refuse()];
+    [
+        ARRIVED.create(),
+        ARRIVED.rule(&[of(UDP), no_question]),
+        PLACES.iter().flat_map(|place| ARRIVED.rule(&[lead(*place)])).collect(),
+        ARRIVED.add(ACKNOWLEDGE, &[vec![refuse()]]),
+    ]
+    .concat()
+}
+
+fn here() -> Vec<u8> {
+    let questions = vec![part(TRANSPORT, 2, 2), equals(&PORT.to_be_bytes()), accept()];
+    [
         SENT.create(),
         SENT.rule(&[of(TCP), vec![accept()]]),
         SENT.own(),
@@ -75,7 +111,6 @@ pub(crate) fn batch() -> Vec<u8> {
         ARRIVED.rule(&[of(TCP), begins_nothing(), vec![accept()]]),
         // All are added or none, and whichever the kernel cannot add it says so: one answer is enough.
         ARRIVED.add(ACKNOWLEDGE, &[vec![refuse()]]),
-        message(BATCH_END, REQUEST, &beginning(0, NFTABLES), &[]),
     ]
     .concat()
 }

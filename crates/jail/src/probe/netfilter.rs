@@ -7,11 +7,11 @@ use rustix::net::netlink::NETFILTER;
 use super::trial::{Refusal, Trial};
 use super::{Finding, Probe};
 use crate::netlink::tell;
-use crate::network;
+use crate::network::{self, Place};
 
 /// Without them there is a network all the same, on the ports that its policy names.
 pub(super) fn tproxy() -> Result<Finding, Refusal> {
-    let rules = network::rules();
+    let rules = network::rules(Place::Here);
     let add = || tell(Some(NETFILTER), &rules);
     let refusal = match Trial::namespaces(libc::CLONE_NEWNET).run(&[("add leading nftables rules", &add)]) {
         Ok(()) => return Ok(Finding::given(Probe::NftTproxy.meaning())),

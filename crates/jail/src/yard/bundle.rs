@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use policy::Wall;
 use serde::Serialize;
 
-use super::{Inside, ROOT, Yard, gvisor, namespaced};
+use super::{Inside, ROOT, Stack, Yard, gvisor, namespaced};
 use crate::error::JailError;
 use crate::root::host_name;
 use crate::sys;
@@ -18,6 +18,8 @@ const INIT_CAPABILITIES: [&str; 4] = ["CAP_KILL", "CAP_SETGID", "CAP_SETUID", "C
 /// What init needs where there is one id, to show it as the agent's: whoever maps a root's id elsewhere has to be able to
 /// give files capabilities. It gives it up with all others at once.
 const SINGLE_CAPABILITIES: [&str; 1] = ["CAP_SETFCAP"];
+/// The yard's network namespace, as the runtime has it.
+const OWN_NETWORK: &str = "/proc/self/ns/net";
 /// Where programs are, for a runtime that looks for init's by name; init has a path of its own.
 const PATH: &str = "PATH=/usr/bin:/bin";
 
@@ -101,6 +103,9 @@ struct Linux {
 struct Namespace {
     #[serde(rename = "type")]
     kind: &'static str,
+    /// Which it is, where it is there already.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    path: Option<&'static str>,
 }
 
 #[derive(Serialize)]
@@ -167,7 +172,12 @@ fn namespaces(yard: &Yard, inside: &Inside<'_>) -> Vec<Namespace> {
     if yard.backend.has_own_kernel() || inside.weaken.keeps(Wall::PidNamespace) {
         kinds.push("pid");
     }
-    kinds.into_iter().map(|kind| Namespace { kind }).collect()
+    let mut all: Vec<Namespace> = kinds.into_iter().map(|kind| Namespace { kind, path: None }).collect();
+    if yard.backend.has_own_kernel() && Stack::of(inside.spec, inside.weaken) == Stack::Own {
+        // It looks for devices where it is told to, and would make a namespace without any.
+        all.push(Namespace { kind: "network", path: Some(OWN_NETWORK) });
+    }
+    all
 }
 
 fn capabilities<'a>(inside: &Inside<'_>) -> Capabilities<'a> {

@@ -4,22 +4,65 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use policy::network::Mode;
-use policy::{Isolation, OciRuntime, Platform, SandboxSpec, Workspace};
+use policy::{Isolation, OciRuntime, Platform, SandboxSpec, Wall, Workspace};
 
 use super::bundle::Mount;
 use super::{Inside, ROOT};
+use crate::network::Place;
 use crate::root::WRITABLE;
+use crate::weaken::Weaken;
 
 /// How many directory entries it keeps at hand for each tree; far below the descriptors that it may have.
 const ENTRIES: u64 = 15_000;
 /// What is its own to make, and lies in its own memory.
 const SHARED_MEMORY: &str = "/dev/shm";
 
+/// Whose TCP what runs inside speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stack {
+    /// Nobody's: there is no network.
+    None,
+    /// The host kernel's, in the yard's namespace.
+    Hosts,
+    /// Its own kernel's, over a cable.
+    Own,
+}
+
+impl Stack {
+    /// With strict isolation its kernel speaks for itself, which is slower. Without a network namespace there is nothing
+    /// for it to have a device in: it would take the host's.
+    pub(crate) fn of(spec: &SandboxSpec, weaken: &Weaken) -> Self {
+        let may_be_own = weaken.keeps(Wall::NetNamespace) && weaken.keeps(Wall::OwnKernel);
+        match (spec.network.mode, spec.isolation) {
+            (Mode::None, _) => Self::None,
+            (_, Isolation::Strict) if may_be_own => Self::Own,
+            _ => Self::Hosts,
+        }
+    }
+
+    /// Where the packets of a sandbox come from, as the rules of its network see it.
+    pub(crate) fn place(spec: &SandboxSpec, weaken: &Weaken) -> Place {
+        match Self::of(spec, weaken) {
+            Self::Own if spec.backend.has_own_kernel() => Place::BehindCable,
+            _ => Place::Here,
+        }
+    }
+
+    /// As runsc calls it.
+    const fn name(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::Hosts => "host",
+            Self::Own => "sandbox",
+        }
+    }
+}
+
 /// The command line. Never `--rootless`: it is the root of a namespace of ours already, and with that flag it refuses
 /// what it can do there.
-pub(super) fn command(runtime: &OciRuntime, spec: &SandboxSpec) -> Vec<String> {
+pub(super) fn command(runtime: &OciRuntime, spec: &SandboxSpec, weaken: &Weaken) -> Vec<String> {
     let platform = runtime.platform.unwrap_or(Platform::Systrap);
-    let network = if spec.network.mode == Mode::None { "none" } else { "host" };
+    let network = Stack::of(spec, weaken).name();
     let mut words = vec![
         "runsc".to_owned(),
         // A tmpfs of the yard's, which ends with it; so does the namespace that it pins there.
@@ -30,7 +73,8 @@ pub(super) fn command(runtime: &OciRuntime, spec: &SandboxSpec) -> Vec<String> {
         // Whatever is written goes to the files that we limit, not to memory of the host's.
         "--overlay2=none".to_owned(),
         "--host-settings=ignore".to_owned(),
-        // The yard's network namespace, in which our rules stand; with none, only its own loopback.
+        // The yard's network namespace: in it our rules stand, or it has one end of a cable and nothing else. With none,
+        // only its own loopback.
         format!("--network={network}"),
         // The host's programs may change while it runs; so may trees that are said to, see below.
         "--file-access=shared".to_owned(),

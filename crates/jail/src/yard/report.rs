@@ -1,14 +1,15 @@
 //! What a report says of walls that a runtime puts up. Each backend has its own list: what does not exist there is not on
 //! it, and what stands in its place is.
 
-use policy::network::Mode;
 use policy::{Backend, Isolation, Limits, OciRuntime, Report, SandboxSpec, Standing, State, Wall};
+
+use super::Stack;
 
 /// The hint of a wall that the owner has chosen to do without.
 pub(crate) const LEAVE_OUT_ROOT: &str = "leave --user root out";
 
 /// Adds the walls that only a runtime has, in place of those that are not to be had with it.
-pub(crate) fn report(report: &mut Report, spec: &SandboxSpec, runtime: &OciRuntime) {
+pub(crate) fn report(report: &mut Report, spec: &SandboxSpec, runtime: &OciRuntime, stack: Stack) {
     let backend = spec.backend;
     let program = backend.program().unwrap_or_default();
     let version = format!("{program} {}", runtime.version);
@@ -29,16 +30,20 @@ pub(crate) fn report(report: &mut Report, spec: &SandboxSpec, runtime: &OciRunti
         Isolation::BestEffort => "opens files itself",
     };
     let kernel = format!("gVisor's, which takes system calls by {platform} and {files}");
-    if spec.network.mode == Mode::None {
-        own.given(Wall::OwnKernel, kernel);
-    } else {
-        let detail =
-            format!("{kernel}; what goes to the network is the host kernel's, in a namespace of its own");
-        own.weaker(
-            Wall::OwnKernel,
-            detail,
-            "leave the network out, which needs no kernel of the host's then",
-        );
+    match stack {
+        Stack::None => own.given(Wall::OwnKernel, kernel),
+        Stack::Own => {
+            own.given(Wall::OwnKernel, format!("{kernel}; it speaks TCP itself"));
+            own.given(
+                Wall::NetNamespace,
+                "no network device but a loopback and a cable to the gateway's own",
+            );
+        }
+        Stack::Hosts => {
+            let detail =
+                format!("{kernel}; what goes to the network is the host kernel's, in a namespace of its own");
+            own.weaker(Wall::OwnKernel, detail, "--isolation strict lets its kernel speak TCP itself");
+        }
     }
     let seccomp =
         "its kernel answers them, and may itself make only the calls that runsc's filter lets through";

@@ -1,0 +1,260 @@
+//! A runsc that hangs, panics or vanishes: the sandbox ends with its reason, whoever waits can stop waiting, and nothing is
+//! left.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use harness::{Agentbox, Caller, Finished, HostProcess, binaries, callers_alone, host_processes, leaks};
+use policy::Backend;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::{has_gvisor, with};
+
+/// Longer than whatever hangs is waited for, and shorter than anybody's patience.
+const BOUND: Duration = Duration::from_secs(90);
+
+/// A runsc that can be told to misbehave: a program of ours that becomes the real one, which lies in the directory that
+/// releases of several files have beside them.
+struct Runsc {
+    directory: tempfile::TempDir,
+}
+
+impl Runsc {
+    fn new(caller: Caller, how: &str) -> Self {
+        let directory = caller.directory();
+        let beside = directory.path().join("gvisor-bin");
+        fs::create_dir(&beside).unwrap();
+        let find = |place: &str| Some(Path::new(place).join("runsc")).filter(|path| path.is_file());
+        let real = harness::path().split(':').find_map(find).unwrap();
+        if fs::hard_link(&real, beside.join("runsc")).is_err() {
+            fs::copy(&real, beside.join("runsc")).unwrap();
+        }
+        let stand_in = directory.path().join("runsc");
+        fs::copy(binaries().probe(), &stand_in).unwrap();
+        fs::set_permissions(&stand_in, fs::Permissions::from_mode(0o755)).unwrap();
+        let runsc = Self { directory };
+        runsc.tell(how);
+        runsc
+    }
+
+    fn tell(&self, how: &str) {
+        fs::write(self.directory.path().join("gvisor-bin/how"), how).unwrap();
+    }
+
+    fn path(&self) -> String {
+        format!("{}:/usr/bin:/bin", self.directory.path().display())
+    }
+
+    fn sandbox(&self, caller: Caller) -> Agentbox {
+        with(caller, Backend::Gvisor).env("PATH", &self.path())
+    }
+
+    fn words(&self, caller: Caller, words: &[&str]) -> Finished {
+        Agentbox::shipped(caller).env("PATH", &self.path()).start_words(words).finish_within(BOUND)
+    }
+
+    fn create(&self, caller: Caller) -> String {
+        let created = self.words(caller, &["create", "--backend", "gvisor"]);
+        created.assert_success().stdout().trim().to_owned()
+    }
+}
+
+fn kill(pid: i32, signal: Signal) {
+    kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+}
+
+/// A process of a sandbox's runtime, by its first word; all of them name the sandbox.
+fn process(id: &str, name: &str) -> HostProcess {
+    let is_it = |process: &HostProcess| {
+        process.arguments.first().is_some_and(|word| word == name)
+            && process.arguments.iter().any(|word| word == id)
+    };
+    host_processes().into_iter().find(is_it).unwrap_or_else(|| panic!("no {name} of {id}"))
+}
+
+fn inspected(caller: Caller, id: &str) -> serde_json::Value {
+    let output = Agentbox::shipped(caller).words(&["inspect", id]).output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+callers_alone!(one_that_hangs_when_it_is_first_met_is_not_waited_for, |caller| {
+    if !has_gvisor() {
+        return;
+    }
+    let before = leaks();
+    let runsc = Runsc::new(caller, "hangs");
+    let running = runsc.sandbox(caller).start(["echo", "started"]);
+    running.wait_for_stderr("waiting for runsc to start the sandbox\n");
+    let finished = running.finish_within(BOUND);
+    let stderr = finished.assert_refused().stderr();
+    assert_eq!(finished.stdout(), "");
+    assert!(stderr.contains("error: ") && stderr.contains("systrap: "), "{stderr}");
+    assert!(stderr.contains("seconds") && stderr.contains("hint: "), "{stderr}");
+    // Who does not want to wait need not.
+    let running = runsc.sandbox(caller).start(["echo", "started"]);
+    std::thread::sleep(Duration::from_secs(3));
+    running.signal(Signal::INT);
+    let begun = Instant::now();
+    assert_eq!(running.finish_within(BOUND).code, 130);
+    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+    // What is left of a trial whose caller is gone ends by itself.
+    before.assert_goes_within(Duration::from_secs(15), |_| true);
+});
+
+callers_alone!(one_that_hangs_later_is_not_waited_for, |caller| {
+    if !has_gvisor() {
+        return;
+    }
+    let before = leaks();
+    let runsc = Runsc::new(caller, "works");
+    assert_eq!(runsc.sandbox(caller).run(["echo", "started"]).assert_success().stdout(), "started\n");
+    runsc.tell("hangs");
+    let running = runsc.sandbox(caller).start(["echo", "started"]);
+    running.wait_for_stderr("has not answered yet; `agentbox stop --time 0 ");
+    let finished = running.finish_within(BOUND);
+    let stderr = finished.assert_refused().stderr();
+    assert!(stderr.contains("error: runsc did not start the sandbox"), "{stderr}");
+    assert!(stderr.contains("cause: it has not started init within 30 seconds"), "{stderr}");
+    assert!(stderr.contains("hint: "), "{stderr}");
+    before.assert_nothing_left();
+    for signal in [Signal::INT, Signal::TERM] {
+        let running = runsc.sandbox(caller).start(["echo", "started"]);
+        std::thread::sleep(Duration::from_secs(3));
+        running.signal(signal);
+        let begun = Instant::now();
+        assert_eq!(running.finish_within(BOUND).code, 128 + signal.as_raw());
+        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
+        before.assert_nothing_left();
+    }
+    // One that is made to stay is not there, and leaves no name behind.
+    let created = runsc.words(caller, &["create", "--backend", "gvisor", "--name", "hangs"]);
+    created.assert_refused();
+    runsc.tell("works");
+    let id = runsc.words(caller, &["create", "--backend", "gvisor", "--name", "hangs"]);
+    let id = id.assert_success().stdout().trim().to_owned();
+    runsc.words(caller, &["rm", "--force", &id]).assert_success();
+    before.assert_nothing_left();
+});
+
+callers_alone!(one_that_ends_at_the_start_is_told_with_its_words, |caller| {
+    if !has_gvisor() {
+        return;
+    }
+    let before = leaks();
+    let runsc = Runsc::new(caller, "works");
+    runsc.sandbox(caller).run(["true"]).assert_success();
+    runsc.tell("vanishes");
+    let stderr = runsc.sandbox(caller).run(["true"]).assert_refused().stderr();
+    assert!(stderr.contains("cause: runsc ended with code 7 and without a word"), "{stderr}");
+    // What it says without end is neither waited for nor shown whole, and no byte of it reaches a terminal as it is.
+    runsc.tell("babbles");
+    let stderr = runsc.sandbox(caller).run(["true"]).assert_refused().stderr();
+    assert!(stderr.contains("error: runsc did not start the sandbox"), "{stderr}");
+    assert!(stderr.contains("not so") && stderr.len() < 8192, "{stderr}");
+    assert!(!stderr.contains('\x1b') && !stderr.contains('\x07'), "{stderr:?}");
+    before.assert_nothing_left();
+});
+
+callers_alone!(its_panic_is_the_reason_that_is_told, |caller| {
+    if !has_gvisor() {
+        return;
+    }
+    let before = leaks();
+    let runsc = Runsc::new(caller, "panics");
+    let panic = "panic: Signal-induced panic";
+    // Many threads inside make a trace that is longer than a pipe.
+    let script = "import threading, time
+for _ in range(150): threading.Thread(target=time.sleep, args=(300,), daemon=True).start()
+print('runs', flush=True); time.sleep(300)";
+    let id = runsc.create(caller);
+    let entered = Agentbox::shipped(caller).start_words(&["exec", &id, "--", "python3", "-c", script]);
+    entered.wait_for("runs\n");
+    kill(process(&id, "runsc-sandbox").pid, Signal::USR2);
+    let stderr = entered.finish_within(BOUND).assert_refused().stderr();
+    assert!(stderr.contains("error: the sandbox ended before the command did"), "{stderr}");
+    assert!(stderr.contains(panic) && stderr.len() < 8192, "{stderr}");
+    let told = inspected(caller, &id);
+    assert_eq!((&told["state"], &told["reason"]), (&"stopped".into(), &"killed".into()), "{told:#}");
+    assert!(told["problem"].as_str().unwrap().starts_with(panic), "{told:#}");
+    let record = runsc.words(caller, &["audit", &id]).assert_success().stdout();
+    assert!(record.trim_end().ends_with("stopped   failed"), "{record}");
+    // It can be started again, and removed.
+    runsc.words(caller, &["start", &id]).assert_success();
+    runsc.words(caller, &["rm", "--force", &id]).assert_success();
+    before.assert_nothing_left();
+});
+
+callers_alone!(whichever_of_its_processes_vanishes_is_the_reason, |caller| {
+    if !has_gvisor() {
+        return;
+    }
+    let before = leaks();
+    for name in ["runsc-sandbox", "runsc-gofer", "runsc"] {
+        let id = Agentbox::shipped(caller).start_words(&["create", "--backend", "gvisor"]).finish();
+        let id = id.assert_success().stdout().trim().to_owned();
+        let entered =
+            Agentbox::shipped(caller).start_words(&["exec", &id, "--", "sh", "-c", "echo runs; sleep 300"]);
+        entered.wait_for("runs\n");
+        kill(process(&id, name).pid, Signal::KILL);
+        let stderr = entered.finish_within(BOUND).assert_refused().stderr();
+        assert!(stderr.contains("error: the sandbox ended before the command did"), "{name}: {stderr}");
+        assert!(stderr.contains("cause: runsc "), "{name}: {stderr}");
+        let told = inspected(caller, &id);
+        assert_eq!(told["reason"], "killed", "{name}: {told:#}");
+        assert!(told["problem"].as_str().unwrap().starts_with("runsc "), "{name}: {told:#}");
+        Agentbox::shipped(caller).start_words(&["rm", &id]).finish().assert_success();
+        before.assert_nothing_left();
+    }
+});
+
+callers_alone!(a_kernel_that_stands_still_keeps_nobody, |caller| {
+    if !has_gvisor() {
+        return;
+    }
+    let before = leaks();
+    let agentbox = |words: &[&str]| Agentbox::shipped(caller).start_words(words);
+    let frozen = || {
+        let created = agentbox(&["create", "--backend", "gvisor"]).finish();
+        let id = created.assert_success().stdout().trim().to_owned();
+        kill(process(&id, "runsc-sandbox").pid, Signal::STOP);
+        id
+    };
+    let id = frozen();
+    // A time-out is kept for it, and whoever did not ask for one is told, and can leave.
+    let timed = agentbox(&["exec", "--timeout", "1s", &id, "--", "true"]);
+    let waiting = agentbox(&["exec", &id, "--", "true"]);
+    waiting.wait_for_stderr(&format!("sandbox {id} has not answered yet"));
+    waiting.signal(Signal::INT);
+    assert_eq!(waiting.finish_within(BOUND).code, 130);
+    let timed = timed.finish_within(BOUND);
+    assert!(timed.assert_code(124).stderr().contains("the command ran out of time"), "{}", timed.stderr());
+    agentbox(&["stop", "--time", "0", &id]).finish_within(BOUND).assert_success();
+    agentbox(&["rm", &id]).finish_within(BOUND).assert_success();
+    before.assert_nothing_left();
+    for words in [&["stop", "--time", "1"][..], &["rm", "--force"]] {
+        let id = frozen();
+        agentbox(&[words, &[&id]].concat()).finish_within(BOUND).assert_success();
+        if words[0] == "stop" {
+            agentbox(&["rm", &id]).finish_within(BOUND).assert_success();
+        }
+        before.assert_nothing_left();
+    }
+    let running = with(caller, Backend::Gvisor).options(["--timeout", "3s"]).start([
+        "sh",
+        "-c",
+        "echo runs; sleep 300",
+    ]);
+    running.wait_for("runs\n");
+    let of_it = |process: &HostProcess| {
+        let mut parent = process.parent;
+        while parent > 1 && parent != running.pid() {
+            parent = HostProcess::read(parent).map_or(1, |it| it.parent);
+        }
+        parent == running.pid() && process.arguments.first().is_some_and(|word| word == "runsc-sandbox")
+    };
+    kill(host_processes().iter().find(|it| of_it(it)).unwrap().pid, Signal::STOP);
+    running.finish_within(BOUND).assert_code(124);
+    before.assert_nothing_left();
+});
