@@ -40,14 +40,8 @@ pub(crate) fn images(images: &Images) -> Result<ExitCode, Failure> {
         ImageAction::Rm(RemoveImages { images }) => {
             let store = engine.images()?;
             for image in images {
-                let image = match store.find(image) {
-                    // One whose files are damaged can still be taken off the list.
-                    Err(error @ (ImageError::Unknown(_) | ImageError::Ambiguous { .. })) => {
-                        return Err(error.into());
-                    }
-                    found => found?,
-                };
-                engine.remove_image(&image)?;
+                // One whose files are damaged can still be taken off the list.
+                engine.remove_image(&store.find_listed(image)?)?;
             }
             Ok(ExitCode::SUCCESS)
         }
@@ -65,6 +59,7 @@ fn bring(engine: &Engine, pull: &Pull) -> Result<ExitCode, Failure> {
         reference: &pull.reference,
         transport: if pull.insecure { Transport::Plain } else { Transport::Secure },
         credentials: images::credential_files(),
+        certificates: images::certificate_directories(),
     };
     let image = store.pull(&asked, &worker, &|step| telling.hear(&step));
     telling.finish();
