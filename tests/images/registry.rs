@@ -3,6 +3,7 @@
 use std::fs;
 use std::sync::atomic::Ordering;
 
+use failpoint::Point;
 use harness::callers;
 use serde_json::json;
 
@@ -91,6 +92,51 @@ callers!(a_pull_that_is_cut_off_goes_on_where_it_was, |caller| {
     let ranges = cutter.ranges.lock().unwrap().clone();
     assert!(ranges.iter().any(|range| !range.starts_with("bytes=0-")), "{ranges:?}");
     assert_eq!(place.say(&["run", "--image", &name]).assert_success().stdout(), "pulled\n");
+});
+
+callers!(a_pull_that_is_killed_goes_on_where_it_was, |caller| {
+    let place = Place::weakened(caller);
+    let Some(registry) = Registry::start(Wants::Nothing) else { return };
+    registry.push(&layout(&place), "me/app:1");
+    // While a blob is on its way: what lets it through holds the rest back.
+    let holding = Cutter::holding(registry.port, 300_000);
+    let name = format!("127.0.0.1:{}/me/app:1", holding.port);
+    let pull = place.start(&["image", "pull", &name]);
+    let begun = std::time::Instant::now();
+    let partial = || {
+        let found = fs::read_dir(place.store().join("blobs/sha256")).into_iter().flatten().flatten();
+        let partial = found.filter(|entry| entry.file_name().to_string_lossy().starts_with('.'));
+        partial.filter_map(|entry| Some(entry.metadata().ok()?.len())).max().unwrap_or(0)
+    };
+    while partial() < 100_000 {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(60), "nothing comes");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    pull.signal(rustix::process::Signal::KILL);
+    assert_ne!(pull.finish().code, 0);
+    assert_eq!(place.images(), Vec::<String>::new());
+    let had = partial();
+    assert!(had >= 100_000);
+    let cutter = Cutter::before(registry.port, usize::MAX, 0);
+    let name = format!("127.0.0.1:{}/me/app:1", cutter.port);
+    // And at each moment of what comes then.
+    for point in [Point::ImageLayerBegun, Point::ImageLayerUnnamed, Point::ImageUnlisted] {
+        let mark = place.path("mark");
+        fs::write(&mark, "0").unwrap();
+        caller.own(&mark);
+        let order = format!("kill {} {}", point.name(), mark.display());
+        let killed = place.agentbox().env("AGENTBOX_FAILPOINT", &order);
+        assert_ne!(killed.start_words(&["image", "pull", &name]).finish().code, 0, "{}", point.name());
+        assert_ne!(fs::read(&mark).unwrap(), b"0", "{} is not come by", point.name());
+        assert_eq!(place.images(), Vec::<String>::new(), "{}", point.name());
+    }
+    place.say(&["image", "pull", &name]).assert_success();
+    let ranges = cutter.ranges.lock().unwrap().clone();
+    assert!(ranges.iter().any(|range| !range.starts_with("bytes=0-")), "{ranges:?}");
+    assert_eq!(place.say(&["run", "--image", &name]).assert_success().stdout(), "pulled\n");
+    place.say(&["image", "gc"]).assert_success();
+    assert_eq!(place.layers().len(), 2, "{:?}", place.layers());
+    assert_eq!(fs::read_dir(place.store().join("blobs/sha256")).unwrap().count(), 4);
 });
 
 callers!(what_a_registry_changed_is_not_taken, |caller| {

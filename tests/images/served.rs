@@ -144,8 +144,30 @@ pub(crate) struct Cutter {
     pub(crate) ranges: Arc<Mutex<Vec<String>>>,
 }
 
+/// What comes after some bytes of an answer.
+enum Then {
+    GoOn,
+    HangUp,
+    Wait,
+}
+
 impl Cutter {
     pub(crate) fn before(port: u16, most: usize, times: usize) -> Self {
+        Self::between(port, move |passed, cuts| {
+            if passed <= most || cuts.load(Ordering::SeqCst) >= times {
+                return Then::GoOn;
+            }
+            cuts.fetch_add(1, Ordering::SeqCst);
+            Then::HangUp
+        })
+    }
+
+    /// One who lets so many bytes of an answer through, and then neither goes on nor hangs up.
+    pub(crate) fn holding(port: u16, most: usize) -> Self {
+        Self::between(port, move |passed, _| if passed > most { Then::Wait } else { Then::GoOn })
+    }
+
+    fn between(port: u16, then: impl Fn(usize, &AtomicUsize) -> Then + Copy + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let own = listener.local_addr().unwrap().port();
         let (cuts, ranges) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
@@ -153,7 +175,7 @@ impl Cutter {
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let (cuts, ranges) = (cuts.clone(), ranges.clone());
-                std::thread::spawn(move || pass(client, port, (most, times), &cuts, &ranges));
+                std::thread::spawn(move || pass(client, port, &|passed| then(passed, &cuts), &ranges));
             }
         });
         cutter
@@ -163,8 +185,7 @@ impl Cutter {
 fn pass(
     mut client: TcpStream,
     port: u16,
-    (most, times): (usize, usize),
-    cuts: &AtomicUsize,
+    then: &dyn Fn(usize) -> Then,
     ranges: &Arc<Mutex<Vec<String>>>,
 ) {
     let Ok(mut server) = TcpStream::connect(("127.0.0.1", port)) else { return };
@@ -178,9 +199,11 @@ fn pass(
             break;
         }
         passed += count;
-        if passed > most && cuts.load(Ordering::SeqCst) < times {
-            cuts.fetch_add(1, Ordering::SeqCst);
-            break;
+        match then(passed) {
+            Then::GoOn => {}
+            Then::HangUp => break,
+            // Whoever asks ends before the test does.
+            Then::Wait => std::thread::sleep(Duration::from_secs(600)),
         }
     }
     let _ = client.shutdown(Shutdown::Both);

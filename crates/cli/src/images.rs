@@ -73,7 +73,8 @@ fn make(engine: &Engine, bootstrap: &Bootstrap) -> Result<ExitCode, Failure> {
         None => bootstrap.system.parse().map_err(|error| Failure::new("cannot name it").cause(error))?,
     };
     let (store, worker) = (engine.images()?, Worker::new()?);
-    let place = store.directory().join(format!(".bootstrap-{}.tar", std::process::id()));
+    let _bringing = engine.bringing_image()?;
+    let place = store.workshop();
     let made = system.make(&place, worker.owners()).and_then(|()| {
         let telling = Telling::new();
         let import = images::Import { path: &place, reference: Some(&name), owners: worker.owners() };

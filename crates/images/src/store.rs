@@ -88,6 +88,12 @@ impl Store {
         &self.root
     }
 
+    /// Where a system is made before it is taken in; what a killed process leaves there is collected.
+    #[must_use]
+    pub fn workshop(&self) -> PathBuf {
+        self.root.join(format!("{}{}.tar", collect::LEFT, std::process::id()))
+    }
+
     /// Says that an image is on its way, so that nothing of it is taken for rubbish.
     pub fn bringing(&self) -> Result<Bringing, ImageError> {
         Ok(Bringing { _lock: self.lock("bringing", FlockOperation::LockShared)? })
