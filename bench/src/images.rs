@@ -153,7 +153,9 @@ fn second(caller: &Caller, place: &Path, who: &str) -> Result<Line> {
     // The difference is there twice: as it goes out, and unpacked.
     let times = grown as f64 / (2 * DIFFERENCE) as f64;
     Ok(Line {
-        what: format!("a second image on the same base, {who} (disk grown, × what it has besides, packed and unpacked)"),
+        what: format!(
+            "a second image on the same base, {who} (disk grown, × what it has besides, packed and unpacked)"
+        ),
         measured: vec![
             ("base".to_owned(), format!("{:.1} MB", before as f64 / 1e6)),
             ("grown by".to_owned(), format!("{:.2} MB", grown as f64 / 1e6)),

@@ -106,7 +106,8 @@ callers!(what_is_damaged_on_the_disk_is_brought_anew_or_removed, |caller| {
     let layout = Layout::of(&[busybox().finish()]);
     place.import(&layout, "bb:1").assert_success();
     let blobs = || {
-        let found = fs::read_dir(place.store().join("blobs/sha256")).unwrap().flatten().map(|entry| entry.path());
+        let found =
+            fs::read_dir(place.store().join("blobs/sha256")).unwrap().flatten().map(|entry| entry.path());
         let mut found: Vec<_> = found.collect();
         found.sort_by_key(|path| fs::metadata(path).unwrap().len());
         found

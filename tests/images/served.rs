@@ -182,12 +182,7 @@ impl Cutter {
     }
 }
 
-fn pass(
-    mut client: TcpStream,
-    port: u16,
-    then: &dyn Fn(usize) -> Then,
-    ranges: &Arc<Mutex<Vec<String>>>,
-) {
+fn pass(mut client: TcpStream, port: u16, then: &dyn Fn(usize) -> Then, ranges: &Arc<Mutex<Vec<String>>>) {
     let Ok(mut server) = TcpStream::connect(("127.0.0.1", port)) else { return };
     let (Ok(asking), Ok(asked)) = (client.try_clone(), server.try_clone()) else { return };
     let ranges = ranges.clone();

@@ -121,6 +121,8 @@ fn misuse(error: &clap::Error) -> Failure {
 /// The command that was asked for, as far as there is one of that name.
 fn meant() -> String {
     let (mut meant, mut command) = ("agentbox".to_owned(), Arguments::command());
+    // What is defined when it is asked for is asked for here.
+    command.build();
     for word in std::env::args_os().skip(1) {
         let Some(found) = command.find_subcommand(&word).cloned() else { break };
         meant.push_str(&format!(" {}", found.get_name()));

@@ -130,8 +130,9 @@ Examples:
   agentbox image inspect debian:12 --json | jq .environment
 
 JSON:
-  {\"name\", \"digest\", \"platform\", \"created\", \"size\", \"entrypoint\", \"command\", \"environment\", \"workdir\",
-   \"user\", \"ports\", \"layers\": [{\"digest\", \"size\", \"unpacked\": digest, \"left_out\": {kind: how many}}]}")]
+  {\"name\", \"digest\", \"platform\", \"created\", \"size\", \"entrypoint\", \"command\",
+   \"environment\", \"workdir\", \"user\", \"ports\",
+   \"layers\": [{\"digest\", \"size\", \"unpacked\": digest, \"left_out\": {kind: how many}}]}")]
 pub(crate) struct InspectImage {
     /// The image: its name, or the beginning of its digest
     #[arg(value_name = "REF")]
