@@ -18,6 +18,10 @@ use crate::statistics::median_milliseconds;
 
 const SMALL: &str = "bench/small:1";
 const LARGE: &str = "bench/large:1";
+const BASE: &str = "bench/base:1";
+const SECOND: &str = "bench/second:1";
+/// What a second image has besides its base.
+const DIFFERENCE: usize = 1_000_000;
 /// Files of the large layer, each of 100 kB: 200 MB.
 const FILES: usize = 2000;
 const FILE: usize = 100_000;
@@ -32,7 +36,8 @@ pub(crate) fn measure(who: &str, effort: Effort) -> Result<Vec<Line>> {
     if geteuid().is_root() || !has_range(who) {
         lines.push(unpack(&caller, &place, who)?);
     }
-    for name in [SMALL, LARGE] {
+    lines.push(second(&caller, &place, who)?);
+    for name in [SMALL, LARGE, BASE, SECOND] {
         let _ = succeed(&mut caller.agentbox(&["image", "rm", name])?);
     }
     succeed(&mut caller.agentbox(&["image", "gc"])?)?;
@@ -122,6 +127,50 @@ fn make(tree: &Path) -> Result<()> {
     fs::create_dir_all(tree.join("bin"))?;
     fs::copy("/bin/busybox", tree.join("bin/true"))?;
     Ok(())
+}
+
+/// An image over the base of another, made by a commit: the disk has only the difference more.
+fn second(caller: &Caller, place: &Path, who: &str) -> Result<Line> {
+    let root = place.join("base");
+    fs::create_dir_all(root.join("bin"))?;
+    fs::copy("/bin/busybox", root.join("bin/busybox"))?;
+    let mut noise = vec![0; FILE];
+    for number in 0..FILES / 20 {
+        rustix::rand::getrandom(&mut noise, rustix::rand::GetRandomFlags::empty())?;
+        fs::write(root.join(number.to_string()), &noise)?;
+    }
+    succeed(&mut caller.agentbox(&["image", "import", &root.display().to_string(), BASE])?)?;
+    let store = state()?.join("images");
+    let before = on_disk(&store)?;
+    succeed(&mut caller.agentbox(&["create", "--name", "bench-second", "--image", BASE])?)?;
+    let script = format!("/bin/busybox head -c {DIFFERENCE} /dev/urandom > /home/agent/new");
+    let words = ["exec", "bench-second", "--", "/bin/busybox", "sh", "-c", &script];
+    let made = succeed(&mut caller.agentbox(&words)?)
+        .and_then(|_| succeed(&mut caller.agentbox(&["commit", "bench-second", SECOND])?));
+    succeed(&mut caller.agentbox(&["rm", "--force", "bench-second"])?)?;
+    made?;
+    let grown = on_disk(&store)?.saturating_sub(before);
+    // The difference is there twice: as it goes out, and unpacked.
+    let times = grown as f64 / (2 * DIFFERENCE) as f64;
+    Ok(Line {
+        what: format!(
+            "a second image on the same base, {who} (disk grown, × what it has besides, packed and unpacked)"
+        ),
+        measured: vec![
+            ("base".to_owned(), format!("{:.1} MB", before as f64 / 1e6)),
+            ("grown by".to_owned(), format!("{:.2} MB", grown as f64 / 1e6)),
+        ],
+        value: Some(times),
+        goal: Some(Bound::AtMost(1.1)),
+        floor: Some(Bound::AtMost(1.5)),
+    })
+}
+
+/// How many bytes a directory takes, as du counts.
+fn on_disk(path: &Path) -> Result<u64> {
+    let output = Command::new("du").args(["--summarize", "--block-size=1"]).arg(path).output()?;
+    let text = String::from_utf8(output.stdout)?;
+    text.split_whitespace().next().context("du says nothing")?.parse().context("du says no number")
 }
 
 /// The layer that was made last.

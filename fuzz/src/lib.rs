@@ -2,6 +2,7 @@
 //! where something that must always hold does not.
 
 mod allowlist;
+mod archives;
 mod frames;
 mod layers;
 mod manifests;
@@ -18,9 +19,11 @@ pub struct Target {
 }
 
 /// All of them.
-pub const TARGETS: [Target; 23] = [
+pub const TARGETS: [Target; 26] = [
     Target { name: "allowlist", check: allowlist::check },
+    Target { name: "archives", check: archives::check },
     Target { name: "authority", check: gateway::fuzz::authority },
+    Target { name: "challenge", check: images::fuzz::challenge },
     Target { name: "chunks", check: gateway::fuzz::chunks },
     Target { name: "commits", check: workspace::fuzz::commits },
     Target { name: "difference", check: workspace::fuzz::difference },
@@ -37,6 +40,7 @@ pub const TARGETS: [Target; 23] = [
     Target { name: "references", check: references::check },
     Target { name: "request", check: gateway::fuzz::request },
     Target { name: "response", check: gateway::fuzz::response },
+    Target { name: "secrets", check: images::fuzz::secrets },
     Target { name: "settings", check: workspace::fuzz::settings },
     Target { name: "shown", check: workspace::fuzz::shown },
     Target { name: "speech", check: gateway::fuzz::speech },

@@ -77,6 +77,9 @@ fn help() {
     ] {
         assert_says(caller, &format!("help-{command}"), &[command, "--help"]);
     }
+    for command in ["pull", "import", "bootstrap", "ls", "inspect", "tag", "rm", "gc", "export"] {
+        assert_says(caller, &format!("help-image-{command}"), &["image", command, "--help"]);
+    }
     assert_says(caller, "help-proxy-token", &["proxy", "token", "--help"]);
     assert_says(caller, "help-doctor", &["doctor", "--help"]);
     assert_says(caller, "help-setup", &["setup", "--help"]);
@@ -96,6 +99,8 @@ fn errors() {
     assert_says(caller, "error-agent", &["run", "claude", "--", "-p", "fix it"]);
     assert_says(caller, "error-size", &["run", "--memory", "5Q", "--", "true"]);
     assert_says(caller, "error-option", &["run", "--moun", "/a:/b", "--", "true"]);
+    assert_says(caller, "error-image-option", &["image", "import", "--frob", "app.tar"]);
+    assert_says(caller, "error-image-name", &["image", "pull", "UPPER"]);
     assert_says(caller, "error-mount", &["run", "--mount", "/no/such:/data", "--", "true"]);
     assert_says(caller, "error-mount-host", &["run", "--mount", "/:/host", "--", "true"]);
     assert_says(caller, "error-workspace", &["run", "--workspace", "/", "--", "true"]);

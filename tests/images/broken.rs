@@ -101,6 +101,52 @@ callers!(what_is_not_for_us_is_named, |caller| {
     assert!(fs::read_dir(place.store().join("blobs/sha256")).unwrap().next().is_none());
 });
 
+callers!(what_is_damaged_on_the_disk_is_brought_anew_or_removed, |caller| {
+    let place = Place::new(caller);
+    let layout = Layout::of(&[busybox().finish()]);
+    place.import(&layout, "bb:1").assert_success();
+    let blobs = || {
+        let found =
+            fs::read_dir(place.store().join("blobs/sha256")).unwrap().flatten().map(|entry| entry.path());
+        let mut found: Vec<_> = found.collect();
+        found.sort_by_key(|path| fs::metadata(path).unwrap().len());
+        found
+    };
+    for blob in blobs() {
+        let whole = fs::read(&blob).unwrap();
+        let mut damaged = whole.clone();
+        damaged[whole.len() / 2] ^= 1;
+        fs::write(&blob, &damaged).unwrap();
+        let is_layer = whole.len() > 10_000;
+        if is_layer {
+            // Not seen as long as it is unpacked; then it is named, and gone.
+            assert_eq!(place.run("bb:1", "echo well"), "well\n");
+            let layer = place.store().join("layers").join(&place.layers()[0]);
+            fs::rename(&layer, layer.with_extension("away")).unwrap();
+            let told = place.say(&["run", "--image", "bb:1", "--", "true"]).assert_code(125).stderr();
+            fs::rename(layer.with_extension("away"), &layer).unwrap();
+            assert!(told.contains("and should have sha256:") && told.contains("hint: "), "{told}");
+            assert!(!blob.exists(), "it would never be brought again");
+        } else {
+            let list = place.say(&["image", "ls"]).assert_success().stdout();
+            assert!(list.contains("damaged"), "{list}");
+            place.say(&["run", "--image", "bb:1", "--", "true"]).assert_code(125);
+        }
+        place.import(&layout, "bb:1").assert_success();
+        assert_eq!(fs::read(&blob).unwrap(), whole);
+        assert_eq!(place.run("bb:1", "echo well"), "well\n");
+    }
+    for blob in blobs() {
+        fs::write(blob, "damaged").unwrap();
+    }
+    place.say(&["image", "inspect", "bb:1"]).assert_code(125);
+    place.say(&["image", "rm", "bb:1"]).assert_success();
+    assert_eq!(place.images(), Vec::<String>::new());
+    place.say(&["image", "gc"]).assert_success();
+    assert_eq!(place.layers(), Vec::<String>::new());
+    assert_eq!(blobs().len(), 0);
+});
+
 callers!(names_are_names, |caller| {
     let place = Place::new(caller);
     for name in ["../../etc/passwd", "UPPER", "a b", "x:y:z", "", "\u{1b}[2J"] {

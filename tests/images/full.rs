@@ -37,15 +37,17 @@ fn a_full_disk_half_way_is_gone_on_with() {
     fs::create_dir(&state).unwrap();
     let disk = Disk(&state);
     let layers = [busybox().finish(), crate::tar::Tar::default().file("large", &vec![7; 3 << 20]).finish()];
-    // Room for the blobs and for one of the layers.
+    // Room for the blobs and for one of the layers, which is here already.
     let room: usize = layers.iter().map(Vec::len).sum::<usize>() + layers[0].len() + (1 << 20);
     disk.size(&format!("size={room},mode=0700"));
+    place.import(&Layout::of(&layers[..1]), "base:1").assert_success();
     let imported = place.import(&Layout::of(&layers), "bb:1");
     let told = imported.assert_code(125).stderr();
     assert!(told.contains("cause: ") && told.contains("No space left on device"), "{told}");
-    assert_eq!(place.images(), Vec::<String>::new());
+    assert_eq!(place.images(), ["base:1"]);
     assert!(place.layers().iter().all(|name| !name.starts_with('.')), "{:?}", place.layers());
     let had = place.layers();
+    assert_eq!(had.len(), 1);
     disk.size(&format!("size={},mode=0700,remount", room * 2));
     let before = had
         .iter()

@@ -6,6 +6,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
 use harness::{Agentbox, Caller, Finished, Running};
+use images::Guard;
 use tempfile::TempDir;
 
 use crate::layout::Layout;
@@ -21,18 +22,24 @@ const PROGRAMS: [&str; 22] = [
 pub(crate) struct Place {
     pub(crate) caller: Caller,
     directory: TempDir,
-    build: fn(Caller) -> Agentbox,
+    build: Box<dyn Fn(Caller) -> Agentbox>,
 }
 
 impl Place {
     pub(crate) fn new(caller: Caller) -> Self {
-        Self { caller, directory: caller.directory(), build: Agentbox::shipped }
+        Self { caller, directory: caller.directory(), build: Box::new(Agentbox::shipped) }
     }
 
     /// With the program that can be made to fail.
     pub(crate) fn weakened(caller: Caller) -> Self {
-        let build = |caller| Agentbox::weakened(caller, &[]);
-        Self { caller, directory: caller.directory(), build }
+        Self::without(caller, &[])
+    }
+
+    /// With that program, and some of what keeps images where they belong taken away.
+    pub(crate) fn without(caller: Caller, guards: &[Guard]) -> Self {
+        let names = guards.iter().map(|guard| guard.name()).collect::<Vec<_>>().join(",");
+        let build = move |caller| Agentbox::weakened(caller, &[]).env("AGENTBOX_WEAKEN", &names);
+        Self { caller, directory: caller.directory(), build: Box::new(build) }
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {

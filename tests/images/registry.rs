@@ -1,15 +1,16 @@
 //! Images from a real registry: brought, brought again, cut off and gone on with, damaged, and behind a password.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
 use std::sync::atomic::Ordering;
 
+use failpoint::Point;
 use harness::callers;
 use serde_json::json;
 
+use crate::docker::Docker;
 use crate::layout::Layout;
 use crate::place::{Place, busybox};
-use crate::served::{Cutter, PASSWORD, Password, Registry};
+use crate::served::{Cutter, PASSWORD, Registry, Wants};
 use crate::tar::Tar;
 
 /// Bytes that no program makes smaller.
@@ -19,7 +20,7 @@ fn noise(count: usize) -> Vec<u8> {
     bytes
 }
 
-fn layout(place: &Place) -> std::path::PathBuf {
+pub(crate) fn layout(place: &Place) -> std::path::PathBuf {
     let layers = [
         busybox().finish(),
         Tar::default().file("large", &noise(4 << 20)).file("mark", b"pulled\n").finish(),
@@ -32,7 +33,7 @@ fn layout(place: &Place) -> std::path::PathBuf {
 
 callers!(an_image_is_brought_from_a_registry, |caller| {
     let place = Place::new(caller);
-    let Some(registry) = Registry::start(Password::Free) else { return };
+    let Some(registry) = Registry::start(Wants::Nothing) else { return };
     registry.push(&layout(&place), "me/app:1");
     let name = format!("127.0.0.1:{}/me/app:1", registry.port);
     // Two at once, and once more: all of it comes once.
@@ -68,7 +69,7 @@ callers!(an_image_is_brought_from_a_registry, |caller| {
 
 callers!(a_pull_that_is_cut_off_goes_on_where_it_was, |caller| {
     let place = Place::new(caller);
-    let Some(registry) = Registry::start(Password::Free) else { return };
+    let Some(registry) = Registry::start(Wants::Nothing) else { return };
     registry.push(&layout(&place), "me/app:1");
     // Cut off once too often for one command: some of each blob stays.
     let cutter = Cutter::before(registry.port, 300_000, usize::MAX);
@@ -93,9 +94,54 @@ callers!(a_pull_that_is_cut_off_goes_on_where_it_was, |caller| {
     assert_eq!(place.say(&["run", "--image", &name]).assert_success().stdout(), "pulled\n");
 });
 
+callers!(a_pull_that_is_killed_goes_on_where_it_was, |caller| {
+    let place = Place::weakened(caller);
+    let Some(registry) = Registry::start(Wants::Nothing) else { return };
+    registry.push(&layout(&place), "me/app:1");
+    // While a blob is on its way: what lets it through holds the rest back.
+    let holding = Cutter::holding(registry.port, 300_000);
+    let name = format!("127.0.0.1:{}/me/app:1", holding.port);
+    let pull = place.start(&["image", "pull", &name]);
+    let begun = std::time::Instant::now();
+    let partial = || {
+        let found = fs::read_dir(place.store().join("blobs/sha256")).into_iter().flatten().flatten();
+        let partial = found.filter(|entry| entry.file_name().to_string_lossy().starts_with('.'));
+        partial.filter_map(|entry| Some(entry.metadata().ok()?.len())).max().unwrap_or(0)
+    };
+    while partial() < 100_000 {
+        assert!(begun.elapsed() < std::time::Duration::from_secs(60), "nothing comes");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    pull.signal(rustix::process::Signal::KILL);
+    assert_ne!(pull.finish().code, 0);
+    assert_eq!(place.images(), Vec::<String>::new());
+    let had = partial();
+    assert!(had >= 100_000);
+    let cutter = Cutter::before(registry.port, usize::MAX, 0);
+    let name = format!("127.0.0.1:{}/me/app:1", cutter.port);
+    // And at each moment of what comes then.
+    for point in [Point::ImageLayerBegun, Point::ImageLayerUnnamed, Point::ImageUnlisted] {
+        let mark = place.path("mark");
+        fs::write(&mark, "0").unwrap();
+        caller.own(&mark);
+        let order = format!("kill {} {}", point.name(), mark.display());
+        let killed = place.agentbox().env("AGENTBOX_FAILPOINT", &order);
+        assert_ne!(killed.start_words(&["image", "pull", &name]).finish().code, 0, "{}", point.name());
+        assert_ne!(fs::read(&mark).unwrap(), b"0", "{} is not come by", point.name());
+        assert_eq!(place.images(), Vec::<String>::new(), "{}", point.name());
+    }
+    place.say(&["image", "pull", &name]).assert_success();
+    let ranges = cutter.ranges.lock().unwrap().clone();
+    assert!(ranges.iter().any(|range| !range.starts_with("bytes=0-")), "{ranges:?}");
+    assert_eq!(place.say(&["run", "--image", &name]).assert_success().stdout(), "pulled\n");
+    place.say(&["image", "gc"]).assert_success();
+    assert_eq!(place.layers().len(), 2, "{:?}", place.layers());
+    assert_eq!(fs::read_dir(place.store().join("blobs/sha256")).unwrap().count(), 4);
+});
+
 callers!(what_a_registry_changed_is_not_taken, |caller| {
     let place = Place::new(caller);
-    let Some(registry) = Registry::start(Password::Free) else { return };
+    let Some(registry) = Registry::start(Wants::Nothing) else { return };
     registry.push(&layout(&place), "me/app:1");
     let name = format!("127.0.0.1:{}/me/app:1", registry.port);
     let blobs = registry.blobs();
@@ -126,49 +172,33 @@ callers!(what_a_registry_changed_is_not_taken, |caller| {
 
 callers!(passwords_come_from_where_docker_leaves_them, |caller| {
     let place = Place::new(caller);
-    let Some(registry) = Registry::start(Password::Wanted) else { return };
+    let Some(registry) = Registry::start(Wants::Password) else { return };
     registry.push(&layout(&place), "me/app:1");
     let host = format!("127.0.0.1:{}", registry.port);
     let name = format!("{host}/me/app:1");
-    let configuration = place.path("docker");
-    fs::create_dir(&configuration).unwrap();
-    fs::set_permissions(&configuration, fs::Permissions::from_mode(0o755)).unwrap();
-    let pull = |text: &str, path: &str| {
-        let file = configuration.join("config.json");
-        fs::write(&file, text).unwrap();
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
-        let agentbox =
-            place.agentbox().env("DOCKER_CONFIG", &configuration.display().to_string()).env("PATH", path);
-        agentbox.start_words(&["image", "pull", &name]).finish()
+    let docker = Docker::new(&place);
+    let pull = |configuration: &str| {
+        docker.write(configuration);
+        docker.agentbox().start_words(&["image", "pull", &name]).finish()
     };
-    let path = format!("{}:/usr/bin:/bin", configuration.display());
-    let refused = pull("{}", &path);
-    let told = refused.assert_code(125).stderr();
-    assert!(told.contains("401 Unauthorized") && told.contains("hint: log in with `docker login`"), "{told}");
-    let encode = |text: &str| {
-        let output =
-            std::process::Command::new("sh").args(["-c", "printf %s \"$0\" | base64 -w0", text]).output();
-        String::from_utf8(output.unwrap().stdout).unwrap()
-    };
-    let auth = |password: &str| {
-        format!(r#"{{"auths":{{"{host}":{{"auth":"{}"}}}}}}"#, encode(&format!("me:{password}")))
-    };
-    let refused = pull(&auth("wrong"), &path);
-    assert!(refused.assert_code(125).stderr().contains("401"), "{}", refused.stderr());
-    assert!(!refused.stderr().contains("wrong"));
-    pull(&auth(PASSWORD), &path).assert_success();
+    let told = pull("{}").assert_code(125).stderr();
+    assert!(told.contains("401 Unauthorized") && told.contains("hint: log in with `docker login "), "{told}");
+    let told = pull(&docker.password(&host, "wrong")).assert_code(125).stderr();
+    let expected = format!("hint: it does not take what '{}' has for it", docker.file().display());
+    assert!(told.contains("401") && told.contains(&expected) && !told.contains("wrong"), "{told}");
+    pull(&docker.password(&host, PASSWORD)).assert_success();
     place.say(&["image", "rm", &name]).assert_success();
     place.say(&["image", "gc"]).assert_success();
     // A helper is asked by its name, with the registry on its stdin.
-    let helper = configuration.join("docker-credential-test");
-    let script = format!(
-        "#!/bin/sh\nread server\n[ \"$1 $server\" = \"get {host}\" ] || exit 1\necho '{{\"Username\":\"me\",\"Secret\":\"{PASSWORD}\"}}'\n"
-    );
-    fs::write(&helper, script).unwrap();
-    fs::set_permissions(&helper, fs::Permissions::from_mode(0o755)).unwrap();
-    pull(&format!(r#"{{"credHelpers":{{"{host}":"test"}}}}"#), &path).assert_success();
+    docker.helper("test", &host, "me", PASSWORD);
+    pull(&format!(r#"{{"credHelpers":{{"{host}":"test"}}}}"#)).assert_success();
     assert_eq!(place.say(&["run", "--image", &name]).assert_success().stdout(), "pulled\n");
-    let evil = pull(r#"{"credsStore":"../../../bin/sh"}"#, &path);
+    let told = pull(r#"{"credsStore":"not-installed"}"#).assert_code(125).stderr();
+    assert!(
+        told.contains("hint: docker's configuration names it: install `docker-credential-not-installed`"),
+        "{told}"
+    );
+    let evil = pull(r#"{"credsStore":"../../../bin/sh"}"#);
     assert!(evil.assert_code(125).stderr().contains("the credential helper"), "{}", evil.stderr());
 });
 

@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
+use crate::authority::Issued;
+use crate::tokens::{ISSUER, SERVICE};
+
 /// What the password of the registry that wants one is, and how it keeps it.
 pub(crate) const PASSWORD: &str = "secret";
 const HASHED: &str = "$2b$05$abcdefghijklmnopqrstuuOQiyCxlgf/oeuTqixKmWdcYUh4Hjl0a";
@@ -22,9 +25,31 @@ pub(crate) struct Registry {
     pub(crate) port: u16,
 }
 
+/// How a registry is served.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Serving<'a> {
+    pub(crate) wants: Wants<'a>,
+    /// What it shows, where it speaks TLS, and whose certificates it wants to see, where it does.
+    pub(crate) tls: Option<(&'a Issued, Option<&'a Path>)>,
+}
+
+/// What a registry wants of who asks.
+#[derive(Clone, Copy, Default)]
+pub(crate) enum Wants<'a> {
+    #[default]
+    Nothing,
+    Password,
+    /// A token from this address, signed by this certificate's key.
+    Token(&'a str, &'a Path),
+}
+
 impl Registry {
-    /// Starts one; none where it is not installed.
-    pub(crate) fn start(wants_password: Password) -> Option<Self> {
+    /// Starts one on the loopback; none where it is not installed.
+    pub(crate) fn start(wants: Wants<'_>) -> Option<Self> {
+        Self::serve(Serving { wants, tls: None })
+    }
+
+    pub(crate) fn serve(serving: Serving<'_>) -> Option<Self> {
         let program = Path::new("/usr/bin/docker-registry");
         if !program.exists() {
             eprintln!("skipped: docker-registry is not installed (tests/setup.sh installs it as root)");
@@ -32,20 +57,8 @@ impl Registry {
         }
         let directory = tempfile::Builder::new().prefix("agentbox-registry-").tempdir_in("/tmp").unwrap();
         let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-        let storage = directory.path().join("data");
-        let mut configuration = format!(
-            "version: 0.1\nlog: {{level: error}}\nstorage: {{filesystem: {{rootdirectory: {}}}}}\n\
-             http: {{addr: '127.0.0.1:{port}'}}\n",
-            storage.display()
-        );
-        if wants_password == Password::Wanted {
-            let passwords = directory.path().join("passwords");
-            fs::write(&passwords, format!("me:{HASHED}\n")).unwrap();
-            configuration
-                .push_str(&format!("auth: {{htpasswd: {{realm: r, path: {}}}}}\n", passwords.display()));
-        }
         let path = directory.path().join("config.yml");
-        fs::write(&path, configuration).unwrap();
+        fs::write(&path, configuration(serving, directory.path(), port)).unwrap();
         let process = Command::new(program)
             .arg("serve")
             .arg(&path)
@@ -65,10 +78,16 @@ impl Registry {
 
     /// Puts the image of a layout there, by another program.
     pub(crate) fn push(&self, layout: &Path, name: &str) {
+        self.push_showing(layout, name, None);
+    }
+
+    /// The same with certificates out of a directory.
+    pub(crate) fn push_showing(&self, layout: &Path, name: &str, certificates: Option<&Path>) {
         let to = format!("docker://127.0.0.1:{}/{name}", self.port);
         let status = Command::new("skopeo")
             .args(["copy", "--quiet", "--dest-tls-verify=false", "--dest-creds", &format!("me:{PASSWORD}")])
             .arg("--dest-compress-format=gzip")
+            .args(certificates.map(|directory| format!("--dest-cert-dir={}", directory.display())))
             .arg(format!("oci:{}", layout.display()))
             .arg(to)
             .status();
@@ -92,11 +111,28 @@ impl Drop for Registry {
     }
 }
 
-/// Whether a registry wants a password.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Password {
-    Wanted,
-    Free,
+fn configuration(serving: Serving<'_>, directory: &Path, port: u16) -> String {
+    let tls = serving.tls.map_or_else(String::new, |(Issued { certificate, key }, clients)| {
+        let clients = clients.map_or_else(String::new, |path| format!(", clientcas: ['{}']", path.display()));
+        format!(", tls: {{certificate: {}, key: {}{clients}}}", certificate.display(), key.display())
+    });
+    let auth = match serving.wants {
+        Wants::Nothing => String::new(),
+        Wants::Password => {
+            let passwords = directory.join("passwords");
+            fs::write(&passwords, format!("me:{HASHED}\n")).unwrap();
+            format!("auth: {{htpasswd: {{realm: r, path: {}}}}}\n", passwords.display())
+        }
+        Wants::Token(realm, certificate) => format!(
+            "auth: {{token: {{realm: '{realm}', service: {SERVICE}, issuer: {ISSUER}, rootcertbundle: {}}}}}\n",
+            certificate.display()
+        ),
+    };
+    format!(
+        "version: 0.1\nlog: {{level: error}}\nstorage: {{filesystem: {{rootdirectory: {}}}}}\n\
+         http: {{addr: '127.0.0.1:{port}'{tls}}}\n{auth}",
+        directory.join("data").display()
+    )
 }
 
 /// Somebody between a registry and us, who lets so many bytes of large answers through and hangs up.
@@ -108,8 +144,30 @@ pub(crate) struct Cutter {
     pub(crate) ranges: Arc<Mutex<Vec<String>>>,
 }
 
+/// What comes after some bytes of an answer.
+enum Then {
+    GoOn,
+    HangUp,
+    Wait,
+}
+
 impl Cutter {
     pub(crate) fn before(port: u16, most: usize, times: usize) -> Self {
+        Self::between(port, move |passed, cuts| {
+            if passed <= most || cuts.load(Ordering::SeqCst) >= times {
+                return Then::GoOn;
+            }
+            cuts.fetch_add(1, Ordering::SeqCst);
+            Then::HangUp
+        })
+    }
+
+    /// One who lets so many bytes of an answer through, and then neither goes on nor hangs up.
+    pub(crate) fn holding(port: u16, most: usize) -> Self {
+        Self::between(port, move |passed, _| if passed > most { Then::Wait } else { Then::GoOn })
+    }
+
+    fn between(port: u16, then: impl Fn(usize, &AtomicUsize) -> Then + Copy + Send + 'static) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let own = listener.local_addr().unwrap().port();
         let (cuts, ranges) = (Arc::new(AtomicUsize::new(0)), Arc::new(Mutex::new(Vec::new())));
@@ -117,20 +175,14 @@ impl Cutter {
         std::thread::spawn(move || {
             for client in listener.incoming().flatten() {
                 let (cuts, ranges) = (cuts.clone(), ranges.clone());
-                std::thread::spawn(move || pass(client, port, (most, times), &cuts, &ranges));
+                std::thread::spawn(move || pass(client, port, &|passed| then(passed, &cuts), &ranges));
             }
         });
         cutter
     }
 }
 
-fn pass(
-    mut client: TcpStream,
-    port: u16,
-    (most, times): (usize, usize),
-    cuts: &AtomicUsize,
-    ranges: &Arc<Mutex<Vec<String>>>,
-) {
+fn pass(mut client: TcpStream, port: u16, then: &dyn Fn(usize) -> Then, ranges: &Arc<Mutex<Vec<String>>>) {
     let Ok(mut server) = TcpStream::connect(("127.0.0.1", port)) else { return };
     let (Ok(asking), Ok(asked)) = (client.try_clone(), server.try_clone()) else { return };
     let ranges = ranges.clone();
@@ -142,9 +194,11 @@ fn pass(
             break;
         }
         passed += count;
-        if passed > most && cuts.load(Ordering::SeqCst) < times {
-            cuts.fetch_add(1, Ordering::SeqCst);
-            break;
+        match then(passed) {
+            Then::GoOn => {}
+            Then::HangUp => break,
+            // Whoever asks ends before the test does.
+            Then::Wait => std::thread::sleep(Duration::from_secs(600)),
         }
     }
     let _ = client.shutdown(Shutdown::Both);

@@ -147,6 +147,33 @@ fn umoci_and_buildah_make_images_for_us() {
     assert_eq!(place.run("me/built:1", "echo $A; pwd"), "b\n/srv\n");
 }
 
+// From the mirrors of the machine's own apt, which takes minutes and a network.
+callers!(a_system_is_made_from_packages, |caller| {
+    let place = Place::new(caller);
+    if caller == Caller::Single {
+        let told = place.say(&["image", "bootstrap", "debian:bookworm"]).assert_code(125).stderr();
+        assert!(told.starts_with("error: a system cannot be made from packages with one id\n"), "{told}");
+        return;
+    }
+    let release = fs::read_to_string("/etc/os-release").unwrap_or_default();
+    let suite = release.lines().find_map(|line| line.strip_prefix("VERSION_CODENAME="));
+    let Some(suite) =
+        suite.filter(|_| harness::is_full() && release.contains("\nID=debian\n") && has("mmdebstrap"))
+    else {
+        eprintln!("skipped: a system is made from packages on Debian, by `make test-full`");
+        return;
+    };
+    let system = format!("debian:{suite}");
+    let made = place.start(&["image", "bootstrap", &system, "--include", "hello", "--name", "made:1"]);
+    made.finish_within(std::time::Duration::from_secs(900)).assert_success();
+    let out = place
+        .run("made:1", "hello; . /etc/os-release; echo $VERSION_CODENAME; test -x /usr/bin/apt && echo apt");
+    assert_eq!(out, format!("Hello, world!\n{suite}\napt\n"));
+    let left = fs::read_dir(place.store()).unwrap().flatten();
+    let left = left.filter(|entry| entry.file_name().to_string_lossy().starts_with(".bootstrap-"));
+    assert_eq!(left.count(), 0);
+});
+
 #[test]
 fn podman_loads_what_we_export() {
     if !is_root("podman keeps owners") || !has("podman") {

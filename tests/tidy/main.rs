@@ -77,7 +77,7 @@ fn only_fuzzing_opens_the_parsers() {
     let root = workspace_root();
     let crates = fs::read_dir(root.join("crates")).unwrap().flatten().map(|entry| entry.path());
     let others: Vec<PathBuf> = crates.chain([root.join("tests"), root.join("bench"), root.clone()]).collect();
-    for name in ["gateway", "workspace"] {
+    for name in ["gateway", "images", "workspace"] {
         // Where the crate is asked for, or a feature of it in one of another's.
         let feature = format!("{name}/fuzz");
         let opens = |line: &&str| {

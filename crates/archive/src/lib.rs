@@ -25,4 +25,6 @@ pub use limits::{Limit, Limits};
 pub use moment::Moment;
 pub use name::{Name, NameError};
 pub use pack::{Member, Output, Packed, Remark, What, Why, Writer, pack};
-pub use unpack::{Content, Entries, Entry, Pour, Top, Unpacked, unpack, unpack_pipe};
+pub use unpack::{
+    Content, Entries, Entry, Open, Pour, Top, Unpacked, Way, open_beneath, unpack, unpack_pipe,
+};

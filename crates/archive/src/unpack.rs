@@ -4,6 +4,7 @@ mod entries;
 mod pour;
 mod source;
 mod tree;
+mod way;
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -18,6 +19,7 @@ pub use entries::{Content, Entries, Entry};
 pub use pour::Pour;
 use source::Source;
 use tree::{Tree, system};
+pub use way::{Open, Way, open_beneath};
 
 /// From this size on it is worth it to ask the kernel to move a file itself.
 const LARGE: u64 = 1024 * 1024;

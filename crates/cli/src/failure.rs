@@ -5,8 +5,11 @@ use std::error::Error as _;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
+use clap::CommandFactory as _;
 use clap::error::{ContextKind, ErrorKind};
 use engine::{EngineError, Problem};
+
+use crate::arguments::Arguments;
 
 /// The exit code for failures of our own.
 pub(crate) const OWN_FAILURE: u8 = 125;
@@ -80,6 +83,9 @@ pub(crate) fn usage(error: &clap::Error) -> ExitCode {
     }
 }
 
+/// Those after whose options a command of the caller's stands.
+const TAKE_A_COMMAND: [&str; 2] = ["agentbox run", "agentbox exec"];
+
 fn misuse(error: &clap::Error) -> Failure {
     let context = |kind| error.get(kind).map(ToString::to_string);
     let argument = context(ContextKind::InvalidArg);
@@ -92,22 +98,37 @@ fn misuse(error: &clap::Error) -> Failure {
                 (None, Some(values)) => format!("the possible values are: {values}"),
                 (None, None) => "it needs a value".to_owned(),
             };
-            failure.cause(cause).hint("`agentbox run --help` tells what each option takes")
+            failure.cause(cause).hint(format!("`{} --help` tells what each option takes", meant()))
         }
         (ErrorKind::UnknownArgument, Some(argument), _) => {
             let failure = Failure::new(format!("'{argument}' is not expected here"));
-            match context(ContextKind::SuggestedArg) {
-                Some(suggested) => failure.hint(format!("a similar one is '{suggested}'")),
-                None => failure.hint("to run a command, put it after `--`: agentbox run -- CMD"),
+            match (context(ContextKind::SuggestedArg), meant()) {
+                (Some(suggested), _) => failure.hint(format!("a similar one is '{suggested}'")),
+                (None, meant) if TAKE_A_COMMAND.contains(&meant.as_str()) => failure
+                    .hint(format!("a command to run stands after `--`; `{meant} --help` tells the rest")),
+                (None, meant) => failure.hint(format!("`{meant} --help` tells what there is")),
             }
         }
         _ => {
             let text = error.render().to_string();
             let first = text.lines().next().unwrap_or_default();
             Failure::new(first.strip_prefix("error: ").unwrap_or(first))
-                .hint("`agentbox --help` tells what there is")
+                .hint(format!("`{} --help` tells what there is", meant()))
         }
     }
+}
+
+/// The command that was asked for, as far as there is one of that name.
+fn meant() -> String {
+    let (mut meant, mut command) = ("agentbox".to_owned(), Arguments::command());
+    // What is defined when it is asked for is asked for here.
+    command.build();
+    for word in std::env::args_os().skip(1) {
+        let Some(found) = command.find_subcommand(&word).cloned() else { break };
+        meant.push_str(&format!(" {}", found.get_name()));
+        command = found;
+    }
+    meant
 }
 
 /// A path or a value in a message may hold anything; a terminal must not act on it.

@@ -40,14 +40,8 @@ pub(crate) fn images(images: &Images) -> Result<ExitCode, Failure> {
         ImageAction::Rm(RemoveImages { images }) => {
             let store = engine.images()?;
             for image in images {
-                let image = match store.find(image) {
-                    // One whose files are damaged can still be taken off the list.
-                    Err(error @ (ImageError::Unknown(_) | ImageError::Ambiguous { .. })) => {
-                        return Err(error.into());
-                    }
-                    found => found?,
-                };
-                engine.remove_image(&image)?;
+                // One whose files are damaged can still be taken off the list.
+                engine.remove_image(&store.find_listed(image)?)?;
             }
             Ok(ExitCode::SUCCESS)
         }
@@ -65,6 +59,7 @@ fn bring(engine: &Engine, pull: &Pull) -> Result<ExitCode, Failure> {
         reference: &pull.reference,
         transport: if pull.insecure { Transport::Plain } else { Transport::Secure },
         credentials: images::credential_files(),
+        certificates: images::certificate_directories(),
     };
     let image = store.pull(&asked, &worker, &|step| telling.hear(&step));
     telling.finish();
@@ -78,7 +73,8 @@ fn make(engine: &Engine, bootstrap: &Bootstrap) -> Result<ExitCode, Failure> {
         None => bootstrap.system.parse().map_err(|error| Failure::new("cannot name it").cause(error))?,
     };
     let (store, worker) = (engine.images()?, Worker::new()?);
-    let place = store.directory().join(format!(".bootstrap-{}.tar", std::process::id()));
+    let _bringing = engine.bringing_image()?;
+    let place = store.workshop();
     let made = system.make(&place, worker.owners()).and_then(|()| {
         let telling = Telling::new();
         let import = images::Import { path: &place, reference: Some(&name), owners: worker.owners() };

@@ -4,7 +4,7 @@ mod commit;
 mod user;
 mod worker;
 
-use images::{Bringing, HeldLayers, Image, ImageError, Progress, Settings, Store, Used};
+use images::{Bringing, HeldLayers, ImageError, Listed, Progress, Settings, Store, Used};
 use jail::Layers;
 use policy::{ImageRoot, Root};
 
@@ -64,15 +64,15 @@ impl Engine {
     }
 
     /// Takes an image off the list. One that a sandbox uses stays, unless it has another name.
-    pub fn remove_image(&self, image: &Image) -> Result<(), EngineError> {
+    pub fn remove_image(&self, image: &Listed) -> Result<(), EngineError> {
         let store = self.images()?;
-        let digest = image.listed.manifest.digest.to_string();
+        let digest = image.manifest.digest.to_string();
         let names =
             store.list()?.into_iter().filter(|listed| listed.manifest.digest.to_string() == digest).count();
         let (_, used) = self.used_layers();
         let by: Vec<String> = used.into_iter().filter(|(of, _)| *of == digest).map(|(_, id)| id).collect();
         if names < 2 && !by.is_empty() {
-            return Err(ImageError::InUse { image: image.listed.name(), by }.into());
+            return Err(ImageError::InUse { image: image.name(), by }.into());
         }
         Ok(store.unlist(image)?)
     }

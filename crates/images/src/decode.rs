@@ -3,18 +3,17 @@
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Cursor, Read};
-use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 
 use flate2::bufread::MultiGzDecoder;
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 
 use crate::digest::{Digest, Hasher};
+use crate::pieces::{Pieces, Sender};
+use crate::weaken::Guard;
 
 /// As much as is passed on at once.
 const PIECE: usize = 256 * 1024;
-/// As many pieces as may wait.
-const WAITING: usize = 4;
 /// As many times its own size as a layer may become. What compilers and package managers write stays below a hundred.
 const RATIO: u64 = 400;
 /// Whatever is smaller than that harms nobody.
@@ -27,16 +26,17 @@ pub(crate) struct Bomb;
 
 /// A layer that is being decoded.
 pub(crate) struct Decoded {
-    pieces: Option<Receiver<io::Result<Vec<u8>>>>,
-    piece: Vec<u8>,
-    at: usize,
+    pieces: Option<Pieces>,
     thread: Option<JoinHandle<Digest>>,
 }
 
 impl Decoded {
     /// Begins to decode a file. How it is packed is seen by its first bytes: registries have been wrong about it.
     pub(crate) fn open(file: File) -> io::Result<Self> {
-        let most = file.metadata()?.len().saturating_mul(RATIO).max(HARMLESS);
+        let most = match Guard::Size.stands() {
+            true => file.metadata()?.len().saturating_mul(RATIO).max(HARMLESS),
+            false => u64::MAX,
+        };
         let mut input = BufReader::with_capacity(PIECE, file);
         let start = input.fill_buf()?;
         let decoder: Box<dyn Read + Send> = match start {
@@ -46,11 +46,11 @@ impl Decoded {
             [0x50..=0x5f, 0x2a, 0x4d, 0x18, ..] => Box::new(Frames::new(input)),
             _ => Box::new(input),
         };
-        let (sender, pieces) = sync_channel(WAITING);
+        let (sender, pieces) = Pieces::new();
         let thread = std::thread::Builder::new()
             .name("decode".to_owned())
             .spawn(move || pump(decoder, &sender, most))?;
-        Ok(Self { pieces: Some(pieces), piece: Vec::new(), at: 0, thread: Some(thread) })
+        Ok(Self { pieces: Some(pieces), thread: Some(thread) })
     }
 
     /// The digest of all that there was; whoever asks has read to the end.
@@ -63,16 +63,7 @@ impl Decoded {
 
 impl Read for Decoded {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.at == self.piece.len() {
-            let Some(Ok(piece)) = self.pieces.as_ref().map(Receiver::recv) else { return Ok(0) };
-            self.piece = piece?;
-            self.at = 0;
-        }
-        let rest = &self.piece[self.at..];
-        let count = rest.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&rest[..count]);
-        self.at += count;
-        Ok(count)
+        self.pieces.as_mut().map_or(Ok(0), |pieces| pieces.read(buffer))
     }
 }
 
@@ -86,7 +77,7 @@ impl Drop for Decoded {
     }
 }
 
-fn pump(mut decoder: Box<dyn Read + Send>, sender: &SyncSender<io::Result<Vec<u8>>>, most: u64) -> Digest {
+fn pump(mut decoder: Box<dyn Read + Send>, sender: &Sender, most: u64) -> Digest {
     let mut hasher = Hasher::default();
     let mut total = 0;
     loop {

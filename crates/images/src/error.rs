@@ -133,6 +133,16 @@ pub enum ImageError {
         what: String,
         /// The status, and what it says of it, escaped and cut.
         status: String,
+        /// Where what it was shown came from.
+        login: Option<String>,
+    },
+    /// The registry shows a certificate that nobody vouches for, or another's.
+    #[error("the certificate of {registry} is not trusted")]
+    Certificate {
+        /// Which.
+        registry: String,
+        /// Why not.
+        source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// The registry could not be reached, or was lost.
     #[error("cannot reach {registry}")]
@@ -142,9 +152,14 @@ pub enum ImageError {
         /// Why not.
         source: Box<dyn std::error::Error + Send + Sync>,
     },
-    /// Nobody may be asked for secrets or programs where everybody can listen and answer.
-    #[error("{0} is only spoken to by TLS")]
-    Insecure(String),
+    /// Whoever gives tokens would be asked where everybody can listen and answer.
+    #[error("{registry} has its tokens from {host}, who is not asked without TLS")]
+    PlainTokens {
+        /// Which registry.
+        registry: String,
+        /// Whom it names.
+        host: String,
+    },
     /// A program that knows passwords.
     #[error("the credential helper '{helper}' failed")]
     Helper {
@@ -229,10 +244,35 @@ impl ImageError {
             Self::Mismatch { .. } | Self::Length { .. } => {
                 "it was damaged or changed on its way; nothing of it was kept, try again".to_owned()
             }
-            Self::Insecure(_) => "--insecure speaks plain HTTP with it, if you trust the network".to_owned(),
-            Self::Registry { status, .. } if status.starts_with("401") || status.starts_with("403") => {
-                "log in with `docker login` or `podman login`; agentbox reads what they leave".to_owned()
+            Self::PlainTokens { .. } => {
+                "a password would go where others listen; the registry has to name an address with https://"
+                    .to_owned()
             }
+            Self::Certificate { registry, .. } => format!(
+                "put the certificate of its authority into /etc/docker/certs.d/{registry}/ca.crt, or name a file of \
+                 certificates in SSL_CERT_FILE"
+            ),
+            Self::Registry { status, login, registry, .. }
+                if status.starts_with("401") || status.starts_with("403") =>
+            {
+                match login {
+                    Some(source) => format!(
+                        "it does not take what {source} has for it: log in again with `docker login {registry}` or `podman \
+                         login {registry}`"
+                    ),
+                    None => format!(
+                        "log in with `docker login {registry}` or `podman login {registry}`, which leave the password where \
+                         agentbox finds it; or there is no such image"
+                    ),
+                }
+            }
+            Self::Registry { status, .. } if status.starts_with("429") => {
+                "it has been asked too often; wait, or log in with `docker login` or `podman login`"
+                    .to_owned()
+            }
+            Self::Helper { helper, source } if source.kind() == io::ErrorKind::NotFound => format!(
+                "docker's configuration names it: install `docker-credential-{helper}`, or take it out there"
+            ),
             Self::NoBootstrap => "install it (Debian: `apt install mmdebstrap`)".to_owned(),
             Self::OneId => "run it as root, or get a range of ids: `agentbox doctor` tells how".to_owned(),
             Self::InUse { .. } => "remove those with `agentbox rm` first".to_owned(),

@@ -3,6 +3,7 @@
 //! their digests, and everything else is passed over.
 
 mod archived;
+mod index;
 mod layout;
 mod rootfs;
 
@@ -21,6 +22,7 @@ use crate::reference::Reference;
 use crate::store::{Image, Store};
 use crate::unpack::Owners;
 use crate::written::{self, Written};
+use index::Line;
 
 /// The largest blob of an archive.
 pub(crate) const LARGEST_BLOB: u64 = 64 << 30;
@@ -111,35 +113,16 @@ impl Store {
     }
 
     /// The manifests that an OCI index leads to, for this machine.
-    fn find_in_index(&self, index: &[u8]) -> Result<Vec<Found>, ImageError> {
-        #[derive(Deserialize)]
-        struct Index {
-            manifests: Vec<Line>,
-        }
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Line {
-            media_type: String,
-            digest: Digest,
-            #[serde(default)]
-            annotations: std::collections::BTreeMap<String, String>,
-        }
-        let broken = |source| ImageError::Document { what: "index.json".to_owned(), source };
-        let index: Index = serde_json::from_slice(index).map_err(broken)?;
+    fn find_in_index(&self, lines: &[Line]) -> Result<Vec<Found>, ImageError> {
         let (mut found, mut other) = (Vec::new(), None);
-        for Line { media_type, digest, annotations } in index.manifests.into_iter().take(MOST_IMAGES) {
-            let (manifest, media_type) = match self.manifest_for_here(&digest, &media_type) {
-                Err(error @ ImageError::Platform { .. }) => {
-                    other = Some(error);
-                    continue;
+        for line in lines.iter().take(MOST_IMAGES) {
+            match self.manifest_for_here(&line.blob().digest, &line.media_type) {
+                Err(error @ ImageError::Platform { .. }) => other = Some(error),
+                read => {
+                    let (manifest, media_type) = read?;
+                    found.push(Found { manifest, media_type, names: line.name().into_iter().collect() });
                 }
-                read => read?,
-            };
-            let named = ["io.containerd.image.name", "org.opencontainers.image.ref.name"];
-            let names = named.iter().filter_map(|name| annotations.get(*name));
-            // A bare tag is no name of an image, although many write one there.
-            let names = names.filter(|name| name.contains([':', '/'])).filter_map(|name| name.parse().ok());
-            found.push(Found { manifest, media_type, names: names.take(1).collect() });
+            }
         }
         match other {
             Some(error) if found.is_empty() => Err(error),

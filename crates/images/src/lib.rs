@@ -5,6 +5,7 @@
 //! are bounded, bytes are hashed before they are believed, and layers are unpacked beneath one directory without
 //! following anything. It starts no sandbox and mounts nothing.
 
+mod beside;
 mod bootstrap;
 mod commit;
 mod decode;
@@ -15,11 +16,13 @@ mod export;
 mod hands;
 mod import;
 mod pack;
+mod pieces;
 mod progress;
 mod pull;
 mod reference;
 mod store;
 mod unpack;
+mod weaken;
 mod written;
 
 pub use bootstrap::Bootstrap;
@@ -32,7 +35,10 @@ pub use hands::{Hands, Own};
 pub use import::Import;
 pub use pack::{Over, Whose, pack};
 pub use progress::{Progress, Step};
-pub use pull::{Pull, Transport, credential_files};
+#[cfg(feature = "fuzz")]
+pub use pull::fuzz;
+pub use pull::{Pull, Transport, certificate_directories, credential_files};
 pub use reference::{Reference, ReferenceError};
 pub use store::{Bringing, Collected, HeldLayers, Image, Listed, Store, Used};
 pub use unpack::{LIMITS, LayerError, Owners, Unpacked, unpack};
+pub use weaken::Guard;

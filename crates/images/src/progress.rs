@@ -14,9 +14,7 @@ pub enum Step {
         /// Of how many.
         of: u64,
     },
-    /// A blob was here already.
-    Here(Digest),
-    /// A layer is being unpacked.
+    /// The layer in a blob is being unpacked.
     Unpacking(Digest),
     /// It is.
     Unpacked(Digest),

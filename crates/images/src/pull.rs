@@ -4,15 +4,20 @@
 //! The client is ours, over `ureq`: it goes on with half a blob, keeps to one host's secrets and to TLS, and blocks, as
 //! everything here does.
 
+mod certificates;
 mod challenge;
 mod client;
+mod connection;
 mod credentials;
 mod fetch;
+#[cfg(feature = "fuzz")]
+pub mod fuzz;
+mod token;
 
-use std::collections::VecDeque;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
 
+use crate::beside::beside;
+use crate::digest::Digest;
 use crate::document::{self, Blob, Document, LARGEST_CONFIG, LARGEST_MANIFEST};
 use crate::error::ImageError;
 use crate::hands::Hands;
@@ -22,8 +27,8 @@ use crate::reference::Reference;
 use crate::store::{Image, Store};
 use client::Client;
 
-/// As many blobs as are on their way at once.
-const BESIDE: usize = 4;
+/// As many layers as are on their way or being unpacked at once.
+const AT_ONCE: usize = 4;
 
 /// Where and how an image is asked for.
 #[derive(Clone, Debug)]
@@ -34,6 +39,8 @@ pub struct Pull<'a> {
     pub transport: Transport,
     /// Files of passwords, the first that knows the registry counts.
     pub credentials: Vec<PathBuf>,
+    /// Directories with certificates for registries.
+    pub certificates: Vec<PathBuf>,
 }
 
 /// Whether it may be spoken where others listen.
@@ -49,6 +56,12 @@ pub enum Transport {
 #[must_use]
 pub fn credential_files() -> Vec<PathBuf> {
     credentials::files()
+}
+
+/// Where docker and podman look for certificates of single registries.
+#[must_use]
+pub fn certificate_directories() -> Vec<PathBuf> {
+    certificates::directories()
 }
 
 impl Store {
@@ -76,11 +89,22 @@ impl Store {
         too_large(&found.config, LARGEST_CONFIG)?;
         found.layers.iter().try_for_each(|layer| too_large(&layer.blob, LARGEST_BLOB))?;
         // The configuration first: what is not for this machine is not brought.
+        let _ = self.expel_if_damaged(&found.config.digest);
         client.blob(self, &found.config, progress)?;
         let config = self.read_blob(&found.config.digest, LARGEST_CONFIG)?;
-        document::read_config(&config, found.layers.len())?;
-        let blobs = found.layers.iter().map(|layer| &layer.blob).collect();
-        self.pull_blobs(&client, blobs, progress)?;
+        let config = document::read_config(&config, found.layers.len())?;
+        let layers: Vec<(&Blob, &Digest)> =
+            found.layers.iter().map(|layer| &layer.blob).zip(&config.layers).collect();
+        for (blob, _) in &layers {
+            let is_here = self.has_blob(&blob.digest);
+            let (bytes, of) = (if is_here { blob.size } else { 0 }, blob.size);
+            progress(Step::Received { blob: blob.digest.clone(), bytes, of });
+        }
+        // Whoever has brought a layer unpacks it, while others are still on their way.
+        beside(&layers, AT_ONCE, |(blob, layer)| {
+            client.blob(self, blob, progress)?;
+            self.unpack_layer(&blob.digest, layer, hands, progress)
+        })?;
         // A name with a digest is kept under both.
         self.admit(Some(pull.reference.clone()), (&manifest.digest, &media_type), hands, progress)
     }
@@ -99,40 +123,5 @@ impl Store {
         let media_type = document::media_type(&bytes).or(media_type);
         let blob = self.take_in(bytes.as_slice(), LARGEST_MANIFEST)?;
         Ok((blob, media_type.unwrap_or_else(|| document::OCI_MANIFEST.to_owned())))
-    }
-
-    /// Brings blobs, some beside each other. After the first failure no more are begun.
-    fn pull_blobs(
-        &self,
-        client: &Client,
-        blobs: VecDeque<&Blob>,
-        progress: &Progress<'_>,
-    ) -> Result<(), ImageError> {
-        for blob in &blobs {
-            if self.has_blob(&blob.digest) {
-                progress(Step::Here(blob.digest.clone()));
-            } else {
-                progress(Step::Received { blob: blob.digest.clone(), bytes: 0, of: blob.size });
-            }
-        }
-        let waiting = Mutex::new(blobs);
-        let failure = Mutex::new(None);
-        let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
-        std::thread::scope(|scope| {
-            for _ in 0..BESIDE {
-                scope.spawn(|| {
-                    while let Some(blob) = next() {
-                        if let Err(error) = client.blob(self, blob, progress) {
-                            waiting.lock().unwrap_or_else(PoisonError::into_inner).clear();
-                            failure.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-                        }
-                    }
-                });
-            }
-        });
-        match failure.into_inner().unwrap_or_else(PoisonError::into_inner) {
-            Some(error) => Err(error),
-            None => Ok(()),
-        }
     }
 }

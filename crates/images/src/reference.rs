@@ -102,9 +102,7 @@ impl Reference {
     /// Whether the registry is this machine itself, over which nobody else listens.
     #[must_use]
     pub fn is_loopback(&self) -> bool {
-        let host = host_of(&self.registry);
-        let bare = host.trim_start_matches('[').trim_end_matches(']');
-        host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+        is_loopback(host_of(&self.registry))
     }
 }
 
@@ -195,7 +193,14 @@ fn is_host_like(text: &str) -> bool {
     text == "localhost" || text.contains(['.', ':']) || text.bytes().any(|byte| byte.is_ascii_uppercase())
 }
 
-fn host_of(registry: &str) -> &str {
+/// Whether a host is this machine, by its name alone.
+pub(crate) fn is_loopback(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// The host of a registry, without the port.
+pub(crate) fn host_of(registry: &str) -> &str {
     if registry.starts_with('[') {
         return registry.split_inclusive(']').next().unwrap_or(registry);
     }

@@ -88,6 +88,12 @@ impl Store {
         &self.root
     }
 
+    /// Where a system is made before it is taken in; what a killed process leaves there is collected.
+    #[must_use]
+    pub fn workshop(&self) -> PathBuf {
+        self.root.join(format!("{}{}.tar", collect::LEFT, std::process::id()))
+    }
+
     /// Says that an image is on its way, so that nothing of it is taken for rubbish.
     pub fn bringing(&self) -> Result<Bringing, ImageError> {
         Ok(Bringing { _lock: self.lock("bringing", FlockOperation::LockShared)? })
@@ -119,6 +125,11 @@ impl Store {
 
     /// Finds an image by its name, or by the beginning of its digest.
     pub fn find(&self, text: &str) -> Result<Image, ImageError> {
+        self.image(self.find_listed(text)?)
+    }
+
+    /// The same, whether it can be read or not.
+    pub fn find_listed(&self, text: &str) -> Result<Listed, ImageError> {
         let list = self.list()?;
         let by_name = text.parse::<Reference>().ok().and_then(|wanted| {
             list.iter().find(|listed| {
@@ -128,7 +139,7 @@ impl Store {
             })
         });
         if let Some(found) = by_name {
-            return self.image(found.clone());
+            return Ok(found.clone());
         }
         let digits = text.strip_prefix("sha256:").unwrap_or(text);
         let is_beginning = digits.len() >= 6 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
@@ -138,7 +149,7 @@ impl Store {
             .collect();
         found.dedup_by(|one, other| one.manifest.digest == other.manifest.digest);
         match found.as_slice() {
-            [one] => self.image((*one).clone()),
+            [one] => Ok((*one).clone()),
             [] => Err(ImageError::Unknown(text.escape_debug().to_string())),
             several => {
                 let of = several.iter().map(|listed| listed.manifest.digest.short().to_owned()).collect();
@@ -158,9 +169,7 @@ impl Store {
         let size = self.blob_size(manifest)?;
         let listed = Listed::new(reference, manifest.clone(), size, media_type);
         let image = self.image(listed)?;
-        for (blob, layer) in image.manifest.layers.iter().zip(&image.config.layers) {
-            self.unpack_layer(&blob.blob.digest, layer, hands, progress)?;
-        }
+        self.unpack_layers(&image, hands, progress)?;
         self.enlist(&image.listed)?;
         Ok(image)
     }

@@ -1,20 +1,14 @@
 //! The content of objects, asked of one git for all questions. Whatever is larger than somebody looks at is passed over.
 
-use std::io::{self, BufRead as _, BufReader, Read as _, Write as _};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::io::{self, BufRead as _, Read as _, Write as _};
 
+use crate::asking::Asking;
 use crate::git::{Git, GitError};
 
 /// A git that answers; it is started by the first question.
 pub(crate) struct Blobs<'git> {
     git: &'git Git,
-    asked: Option<Asked>,
-}
-
-struct Asked {
-    child: Child,
-    questions: ChildStdin,
-    answers: BufReader<ChildStdout>,
+    asked: Option<Asking>,
 }
 
 impl<'git> Blobs<'git> {
@@ -28,47 +22,33 @@ impl<'git> Blobs<'git> {
             return Ok(Some(Vec::new()));
         }
         if self.asked.is_none() {
-            self.asked = Some(Asked::start(self.git)?);
+            self.asked = Some(Asking::start(self.git.command(["cat-file", "--batch"]))?);
         }
         match &mut self.asked {
-            Some(asked) => asked.ask(object, most).map_err(GitError::Run),
+            Some(asked) => ask(asked, object, most).map_err(GitError::Run),
             None => Ok(None),
         }
     }
 }
 
-impl Asked {
-    fn start(git: &Git) -> Result<Self, GitError> {
-        let mut command = git.command(["cat-file", "--batch"]);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        let mut child = command.spawn().map_err(GitError::Run)?;
-        match (child.stdin.take(), child.stdout.take()) {
-            (Some(questions), Some(answers)) => {
-                Ok(Self { child, questions, answers: BufReader::new(answers) })
-            }
-            _ => Err(GitError::Run(io::ErrorKind::BrokenPipe.into())),
-        }
+fn ask(asked: &mut Asking, object: &str, most: u64) -> io::Result<Option<Vec<u8>>> {
+    asked.questions.write_all(format!("{object}\n").as_bytes())?;
+    let mut head = Vec::new();
+    (&mut asked.answers).take(LONGEST_HEAD).read_until(b'\n', &mut head)?;
+    let Some(length) = length(&head)? else { return Ok(None) };
+    let mut content = (&mut asked.answers).take(length);
+    let mut bytes = Vec::new();
+    let read = if length > most {
+        io::copy(&mut content, &mut io::sink())?
+    } else {
+        content.read_to_end(&mut bytes)? as u64
+    };
+    let mut end = [0];
+    asked.answers.read_exact(&mut end)?;
+    if read != length || end != *b"\n" {
+        return Err(io::ErrorKind::InvalidData.into());
     }
-
-    fn ask(&mut self, object: &str, most: u64) -> io::Result<Option<Vec<u8>>> {
-        self.questions.write_all(format!("{object}\n").as_bytes())?;
-        let mut head = Vec::new();
-        (&mut self.answers).take(LONGEST_HEAD).read_until(b'\n', &mut head)?;
-        let Some(length) = length(&head)? else { return Ok(None) };
-        let mut content = (&mut self.answers).take(length);
-        let mut bytes = Vec::new();
-        let read = if length > most {
-            io::copy(&mut content, &mut io::sink())?
-        } else {
-            content.read_to_end(&mut bytes)? as u64
-        };
-        let mut end = [0];
-        self.answers.read_exact(&mut end)?;
-        if read != length || end != *b"\n" {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
-        Ok((length <= most).then_some(bytes))
-    }
+    Ok((length <= most).then_some(bytes))
 }
 
 /// No head of an answer is longer.
@@ -83,13 +63,6 @@ fn length(head: &[u8]) -> io::Result<Option<u64>> {
         [_, "missing"] => Ok(None),
         [_, _, length] => length.parse().map(Some).map_err(|_| invalid()),
         _ => Err(invalid()),
-    }
-}
-
-impl Drop for Asked {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 

@@ -1,10 +1,10 @@
 //! Asks git what it would ignore: one process for all questions of a snapshot, answered one after the other, in a tree of
 //! ours that holds the rules.
 
-use std::io::{BufRead as _, BufReader, Write as _};
+use std::io::{BufRead as _, Write as _};
 use std::path::Path;
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 
+use crate::asking::Asking;
 use crate::git::{Git, GitError};
 
 /// As many bytes are asked at once, or as many as fit into the pipe, so that neither side waits for the other: somebody
@@ -16,9 +16,7 @@ const AROUND: usize = 3;
 
 /// A process that answers.
 pub(crate) struct Ignore {
-    child: Child,
-    questions: ChildStdin,
-    answers: BufReader<ChildStdout>,
+    git: Asking,
 }
 
 impl Ignore {
@@ -28,21 +26,13 @@ impl Ignore {
         let words = ["check-ignore", "-z", "-v", "-n", "--no-index", "--stdin"];
         // This one command does not take paths literally, and says so; a dot in front makes any path one.
         let git = git.clone().on(tree).variable("GIT_LITERAL_PATHSPECS", "0");
-        let mut command = git.command(words);
-        let mut child =
-            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(GitError::Run)?;
-        match (child.stdin.take(), child.stdout.take()) {
-            (Some(questions), Some(answers)) => {
-                Ok(Self { child, questions, answers: BufReader::new(answers) })
-            }
-            _ => Err(GitError::Run(std::io::ErrorKind::BrokenPipe.into())),
-        }
+        Ok(Self { git: Asking::start(git.command(words))? })
     }
 
     /// Which of them it would ignore, in their order.
     pub(crate) fn ask(&mut self, paths: &[&[u8]]) -> Result<Vec<bool>, GitError> {
         let mut ignored = Vec::with_capacity(paths.len());
-        let room = rustix::pipe::fcntl_getpipe_size(&self.questions);
+        let room = rustix::pipe::fcntl_getpipe_size(&self.git.questions);
         let at_once = AT_ONCE.min(room.map_err(|errno| GitError::Run(errno.into()))?);
         let mut rest = paths;
         while !rest.is_empty() {
@@ -57,7 +47,11 @@ impl Ignore {
                 asked.push(0);
                 count += 1;
             }
-            self.questions.write_all(&asked).and_then(|()| self.questions.flush()).map_err(GitError::Run)?;
+            self.git
+                .questions
+                .write_all(&asked)
+                .and_then(|()| self.git.questions.flush())
+                .map_err(GitError::Run)?;
             for _ in 0..count {
                 ignored.push(self.answer().map_err(GitError::Run)?);
             }
@@ -70,20 +64,13 @@ impl Ignore {
     fn answer(&mut self) -> std::io::Result<bool> {
         let mut fields: [Vec<u8>; 4] = Default::default();
         for field in &mut fields {
-            self.answers.read_until(0, field)?;
+            self.git.answers.read_until(0, field)?;
             if field.pop() != Some(0) {
                 return Err(std::io::ErrorKind::UnexpectedEof.into());
             }
         }
         let [source, _, rule, _] = fields;
         Ok(!source.is_empty() && rule.first() != Some(&b'!'))
-    }
-}
-
-impl Drop for Ignore {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
     }
 }
 
@@ -102,9 +89,10 @@ mod tests {
         std::fs::write(place.path().join(".gitignore"), "*.log\n").unwrap();
         let git = Git::new(&place.path().join(".git")).unwrap();
         let mut ignore = Ignore::start(&git, place.path()).unwrap();
-        for end in
-            [rustix::fd::AsFd::as_fd(&ignore.questions), rustix::fd::AsFd::as_fd(ignore.answers.get_ref())]
-        {
+        for end in [
+            rustix::fd::AsFd::as_fd(&ignore.git.questions),
+            rustix::fd::AsFd::as_fd(ignore.git.answers.get_ref()),
+        ] {
             rustix::pipe::fcntl_setpipe_size(end, 4096).unwrap();
         }
         let names: Vec<String> =

@@ -5,6 +5,7 @@
 //! never followed, bounded, and git is never run in a repository that somebody inside could write.
 
 mod aftermath;
+mod asking;
 mod base;
 mod beneath;
 mod blobs;

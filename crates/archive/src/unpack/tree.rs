@@ -4,9 +4,10 @@
 use std::collections::HashSet;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, Stat};
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
 
+use super::way::{Way, open_beneath};
 use crate::error::{Action, UnpackError};
 use crate::limits::Limit;
 use crate::moment::Moment;
@@ -21,9 +22,6 @@ const KEPT: usize = 64 * 1024 * 1024;
 /// What a remembered directory costs besides its name.
 const OVERHEAD: usize = 64;
 
-/// A directory on its way to a file; nothing in it needs to be read.
-const PASSAGE: OFlags = OFlags::PATH.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-
 /// A directory that gets its mode and time when nothing is made in it any more.
 #[derive(Debug)]
 struct Unsettled {
@@ -37,8 +35,7 @@ struct Unsettled {
 #[derive(Debug)]
 pub(super) struct Tree<'a> {
     root: BorrowedFd<'a>,
-    /// The directory of the last entry: the next one is usually in it, too.
-    last: Option<(Vec<u8>, OwnedFd)>,
+    way: Way<'a>,
     /// The files made here, by device and inode: the only ones that a link may lead to.
     written: HashSet<(u64, u64)>,
     unsettled: Vec<Unsettled>,
@@ -47,7 +44,7 @@ pub(super) struct Tree<'a> {
 
 impl<'a> Tree<'a> {
     pub(super) fn new(root: BorrowedFd<'a>) -> Self {
-        Self { root, last: None, written: HashSet::new(), unsettled: Vec::new(), kept: 0 }
+        Self { root, way: Way::new(root, passage), written: HashSet::new(), unsettled: Vec::new(), kept: 0 }
     }
 
     /// A new, empty file in the place of whatever had its name.
@@ -92,7 +89,7 @@ impl<'a> Tree<'a> {
             return Err(foreign());
         }
         let (directory, last) = target.split();
-        let directory = open_beneath(self.root, directory, PASSAGE).map_err(|_| foreign())?;
+        let directory = self.way.open(directory).map_err(|_| foreign())?;
         let file = stat(directory.as_fd(), last).map_err(|_| foreign())?;
         let is_file = FileType::from_raw_mode(file.st_mode).is_file();
         if !is_file || !self.written.contains(&(file.st_dev, file.st_ino)) {
@@ -102,7 +99,7 @@ impl<'a> Tree<'a> {
             rustix::fs::linkat(&directory, last, parent, new, AtFlags::empty())
         })?;
         // It may have been replaced between the look and the link. Then what was linked is not ours to keep.
-        let (parent, new) = (self.parent(name)?, name.split().1);
+        let (parent, new) = (self.way.parent(name)?, name.split().1);
         match stat(parent, new) {
             Ok(linked) if (linked.st_dev, linked.st_ino) == (file.st_dev, file.st_ino) => Ok(()),
             Ok(_) => {
@@ -163,8 +160,8 @@ impl<'a> Tree<'a> {
         action: Action,
         make: impl Fn(BorrowedFd<'_>, &[u8]) -> Result<T, Errno>,
     ) -> Result<T, UnpackError> {
-        self.enter(name)?;
-        let (parent, last) = (self.parent(name)?, name.split().1);
+        self.way.enter(name)?;
+        let (parent, last) = (self.way.parent(name)?, name.split().1);
         let mut replaced = None;
         for _ in 0..ATTEMPTS {
             match make(parent, last) {
@@ -188,61 +185,11 @@ impl<'a> Tree<'a> {
         }
         Err(changed(name))
     }
-
-    /// The directory of an entry, which has been entered.
-    fn parent(&self, name: &Name) -> Result<BorrowedFd<'_>, UnpackError> {
-        let (directory, _) = name.split();
-        match &self.last {
-            _ if directory.is_empty() => Ok(self.root),
-            Some((path, parent)) if path == directory => Ok(parent.as_fd()),
-            _ => Err(changed(name)),
-        }
-    }
-
-    /// Opens the directory of an entry, and makes what is missing on the way.
-    fn enter(&mut self, name: &Name) -> Result<(), UnpackError> {
-        let (directory, _) = name.split();
-        if directory.is_empty() || self.last.as_ref().is_some_and(|(path, _)| path == directory) {
-            return Ok(());
-        }
-        let opened = match open_beneath(self.root, directory, PASSAGE) {
-            Err(Errno::NOENT) => self.make_way(name),
-            opened => opened,
-        };
-        let opened = opened.map_err(|errno| match errno {
-            Errno::LOOP | Errno::NOTDIR | Errno::XDEV => {
-                UnpackError::Through { name: name.as_bytes().to_vec() }
-            }
-            errno => system(Action::Open, name)(errno),
-        })?;
-        self.last = Some((directory.to_vec(), opened));
-        Ok(())
-    }
-
-    /// Makes the directories above an entry one by one, each opened before the next is made in it.
-    fn make_way(&self, name: &Name) -> Result<OwnedFd, Errno> {
-        let mut current = open_beneath(self.root, b"", PASSAGE)?;
-        for part in name.parts().take(name.depth().saturating_sub(1)) {
-            current = match open_beneath(current.as_fd(), part, PASSAGE) {
-                Err(Errno::NOENT) => {
-                    match rustix::fs::mkdirat(&current, part, Mode::from_raw_mode(0o755)) {
-                        Ok(()) | Err(Errno::EXIST) => {}
-                        Err(errno) => return Err(errno),
-                    }
-                    open_beneath(current.as_fd(), part, PASSAGE)?
-                }
-                opened => opened?,
-            };
-        }
-        Ok(current)
-    }
 }
 
-/// Opens a directory beneath another, or that one itself, with no link on the way and none at its end.
-fn open_beneath(root: BorrowedFd<'_>, directory: &[u8], flags: OFlags) -> Result<OwnedFd, Errno> {
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
-    let directory = if directory.is_empty() { b"." } else { directory };
-    rustix::fs::openat2(root, directory, flags, Mode::empty(), resolve)
+/// A directory on its way to a file; nothing in it needs to be read.
+fn passage(root: BorrowedFd<'_>, directory: &[u8]) -> Result<OwnedFd, Errno> {
+    open_beneath(root, directory, OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC)
 }
 
 fn stat(directory: BorrowedFd<'_>, name: &[u8]) -> Result<Stat, Errno> {

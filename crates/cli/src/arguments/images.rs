@@ -37,17 +37,21 @@ pub(crate) enum ImageAction {
 /// Passwords are read from where `docker login` and `podman login` leave them, credential helpers included. What has come
 /// before a pull was cut off is kept, and the next one goes on from there. Every byte is compared with the digest that it
 /// was asked for by.
+///
+/// A registry is spoken to by TLS. The certificate of an authority that your system does not know is put where docker
+/// looks for it: /etc/docker/certs.d/HOST[:PORT]/ca.crt, or below ~/.config instead of /etc.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   agentbox image pull debian:12
   agentbox image pull ghcr.io/owner/tool@sha256:1f2e…
+  docker login registry.lan && agentbox image pull registry.lan/team/tool
   agentbox image pull --insecure registry.lan:5000/tool")]
 pub(crate) struct Pull {
     /// The image: [REGISTRY/]NAME[:TAG][@DIGEST]
     #[arg(value_name = "REF")]
     pub(crate) reference: Reference,
-    /// Speak plain HTTP with a registry that is not this machine itself
+    /// Speak plain HTTP with the registry, where everybody on the way can listen, passwords included
     #[arg(long)]
     pub(crate) insecure: bool,
     /// Print JSON: {"name", "digest"}
@@ -79,7 +83,7 @@ pub(crate) struct Import {
 
 /// Make an image from Debian packages, for machines without a registry.
 ///
-/// It is made by mmdebstrap or debootstrap, from the mirrors that this machine's apt uses.
+/// It is made by mmdebstrap, from the mirrors that this machine's apt uses.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -103,6 +107,10 @@ pub(crate) struct Bootstrap {
 /// List images.
 #[derive(Debug, Args)]
 #[command(after_help = "\
+Examples:
+  agentbox image ls
+  agentbox image ls --json | jq -r '.[].name'
+
 JSON:
   [{\"name\": text or null, \"digest\", \"size\": bytes as they came, \"layers\", \"added_ms\"}]")]
 pub(crate) struct ListImages {
@@ -116,6 +124,15 @@ pub(crate) struct ListImages {
 
 /// Show what an image is: its layers, how it is run, and what was left out when it was unpacked.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  agentbox image inspect debian:12
+  agentbox image inspect debian:12 --json | jq .environment
+
+JSON:
+  {\"name\", \"digest\", \"platform\", \"created\", \"size\", \"entrypoint\", \"command\",
+   \"environment\", \"workdir\", \"user\", \"ports\",
+   \"layers\": [{\"digest\", \"size\", \"unpacked\": digest, \"left_out\": {kind: how many}}]}")]
 pub(crate) struct InspectImage {
     /// The image: its name, or the beginning of its digest
     #[arg(value_name = "REF")]
@@ -127,6 +144,9 @@ pub(crate) struct InspectImage {
 
 /// Give an image another name besides.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  agentbox image tag debian:12 my/base:1")]
 pub(crate) struct Tag {
     /// The image: its name, or the beginning of its digest
     #[arg(value_name = "REF")]
@@ -137,7 +157,13 @@ pub(crate) struct Tag {
 }
 
 /// Remove images. What they alone needed goes with the next `image gc`.
+///
+/// One that a sandbox uses stays, unless it has another name.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  agentbox image rm debian:12
+  agentbox image rm debian:11 my/base:1 && agentbox image gc")]
 pub(crate) struct RemoveImages {
     /// The images: names, or beginnings of digests
     #[arg(value_name = "REF", required = true)]
@@ -145,7 +171,12 @@ pub(crate) struct RemoveImages {
 }
 
 /// Remove what no image and no sandbox needs any more.
+///
+/// Nothing is removed while an image is on its way; it waits until that is done.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  agentbox image gc")]
 pub(crate) struct CollectImages {
     /// Print JSON: {"blobs", "bytes", "layers", "kept"}
     #[arg(long)]

@@ -1,105 +1,188 @@
-//! How far an image on its way has come, on stderr: for a person who looks, a line that changes; for a log, a line for
-//! each layer. What takes less than a second says nothing.
+//! How far an image on its way has come, on stderr: for a person who looks, a line for each layer under way and one for all,
+//! which change; for a log, a line for each layer that is done. What takes less than a second says nothing.
 
-use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Write as _};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use images::Step;
+use images::{Digest, Step};
 
 use crate::processes::size;
 
 /// Before that nobody has begun to wonder.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How often a line changes.
+/// How often lines change.
 const OFTEN: Duration = Duration::from_millis(100);
+/// How many layers have a line of their own.
+const MOST_LINES: usize = 8;
+/// How wide a bar is; a line stays within the narrowest terminal that people have.
+const BAR: u64 = 24;
 
 /// What is told of an image on its way.
 pub(crate) struct Telling {
     state: Mutex<State>,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Waits,
+    Comes,
+    IsHere,
+    IsUnpacked,
+    Unpacks,
+}
+
+struct Layer {
+    blob: Digest,
+    bytes: u64,
+    of: u64,
+    phase: Phase,
+}
+
 struct State {
     begun: Instant,
     said: Option<Instant>,
     on_terminal: bool,
-    blobs: BTreeMap<String, (u64, u64)>,
-    unpacking: u64,
-    unpacked: u64,
+    layers: Vec<Layer>,
+    /// Lines that are on the terminal and are written over.
+    drawn: usize,
 }
 
 impl Telling {
     pub(crate) fn new() -> Self {
-        let state = State {
-            begun: Instant::now(),
-            said: None,
-            on_terminal: std::io::stderr().is_terminal(),
-            blobs: BTreeMap::new(),
-            unpacking: 0,
-            unpacked: 0,
-        };
-        Self { state: Mutex::new(state) }
+        Self { state: Mutex::new(State::new(std::io::stderr().is_terminal())) }
     }
 
     pub(crate) fn hear(&self, step: &Step) {
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         state.hear(step);
+        if state.begun.elapsed() < PATIENCE {
+            return;
+        }
+        let text = if state.on_terminal { state.drawing() } else { state.log_line(step) };
+        let _ = std::io::stderr().write_all(text.as_bytes());
     }
 
-    /// Takes the line away.
+    /// Takes the lines away.
     pub(crate) fn finish(&self) {
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        if state.on_terminal && state.said.is_some() {
-            let _ = std::io::stderr().write_all(b"\r\x1b[K");
-        }
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let _ = std::io::stderr().write_all(state.back().as_bytes());
     }
 }
 
 impl State {
-    fn hear(&mut self, step: &Step) {
-        match step {
-            Step::Received { blob, bytes, of } => {
-                self.blobs.insert(blob.short().to_owned(), (*bytes, *of));
-            }
-            Step::Here(_) => {}
-            Step::Unpacking(_) => self.unpacking += 1,
-            Step::Unpacked(_) => self.unpacked += 1,
-        }
-        if self.begun.elapsed() < PATIENCE {
-            return;
-        }
-        let mut stderr = std::io::stderr();
-        if !self.on_terminal {
-            // A log gets a line where something is done.
-            let _ = match step {
-                Step::Received { blob, bytes, of } if bytes == of => {
-                    stderr.write_all(format!("received {} ({})\n", blob.short(), size(*of)).as_bytes())
-                }
-                Step::Unpacked(layer) => stderr.write_all(format!("unpacked {}\n", layer.short()).as_bytes()),
-                _ => Ok(()),
-            };
-            return;
-        }
-        if self.said.is_some_and(|said| said.elapsed() < OFTEN) {
-            return;
-        }
-        self.said = Some(Instant::now());
-        let _ = stderr.write_all(format!("\r{}\x1b[K", self.line()).as_bytes());
+    fn new(on_terminal: bool) -> Self {
+        Self { begun: Instant::now(), said: None, on_terminal, layers: Vec::new(), drawn: 0 }
     }
 
-    fn line(&self) -> String {
-        let (bytes, of) = self.blobs.values().fold((0, 0), |sum, blob| (sum.0 + blob.0, sum.1 + blob.1));
-        let mut parts = Vec::new();
-        if let Some(percent) = (bytes * 100).checked_div(of) {
-            const WIDTH: u64 = 24;
-            let filled = usize::try_from(bytes * WIDTH / of.max(1)).unwrap_or(0);
-            let bar: String = (0..WIDTH as usize).map(|at| if at < filled { '#' } else { '.' }).collect();
-            parts.push(format!("[{bar}] {percent:>3}% of {}", size(of)));
+    fn hear(&mut self, step: &Step) {
+        let (Step::Received { blob, .. } | Step::Unpacking(blob) | Step::Unpacked(blob)) = step;
+        let at = self.layers.iter().position(|layer| layer.blob == *blob).unwrap_or_else(|| {
+            self.layers.push(Layer { blob: blob.clone(), bytes: 0, of: 0, phase: Phase::Waits });
+            self.layers.len() - 1
+        });
+        let layer = &mut self.layers[at];
+        layer.phase = match step {
+            Step::Received { bytes, of, .. } => {
+                (layer.bytes, layer.of) = (*bytes, *of);
+                match *bytes {
+                    0 => Phase::Waits,
+                    bytes if bytes < *of => Phase::Comes,
+                    _ => Phase::IsHere,
+                }
+            }
+            Step::Unpacking(_) => Phase::Unpacks,
+            Step::Unpacked(_) => Phase::IsUnpacked,
+        };
+    }
+
+    /// A log gets a line where something is done.
+    fn log_line(&self, step: &Step) -> String {
+        match step {
+            Step::Received { blob, bytes, of } if bytes == of => {
+                format!("received {} ({})\n", blob.short(), size(*of))
+            }
+            Step::Unpacked(blob) => format!("unpacked {}\n", blob.short()),
+            _ => String::new(),
         }
-        if self.unpacking > 0 {
-            parts.push(format!("unpacked {} of {} layers", self.unpacked, self.unpacking));
+    }
+
+    /// What brings the terminal from the lines that are there to those that should be; nothing where that was just done.
+    fn drawing(&mut self) -> String {
+        if self.said.is_some_and(|said| said.elapsed() < OFTEN) {
+            return String::new();
         }
-        parts.join(", ")
+        self.said = Some(Instant::now());
+        let mut text = self.back();
+        let lines = self.lines();
+        self.drawn = lines.len();
+        lines.iter().for_each(|line| text.push_str(&format!("{line}\n")));
+        text
+    }
+
+    /// Back to where the first line begins, with nothing below.
+    fn back(&mut self) -> String {
+        match std::mem::take(&mut self.drawn) {
+            0 => String::new(),
+            lines => format!("\x1b[{lines}A\r\x1b[J"),
+        }
+    }
+
+    fn lines(&self) -> Vec<String> {
+        let under_way = self.layers.iter().filter_map(|layer| {
+            let state = match layer.phase {
+                Phase::Comes => format!("{} of {}", bar(layer.bytes, layer.of), size(layer.of)),
+                Phase::Unpacks => "unpacking".to_owned(),
+                Phase::Waits | Phase::IsHere | Phase::IsUnpacked => return None,
+            };
+            Some(format!("{}  {state}", layer.blob.short()))
+        });
+        let mut lines: Vec<String> = under_way.take(MOST_LINES).collect();
+        let (bytes, of) =
+            self.layers.iter().fold((0, 0), |sum, layer| (sum.0 + layer.bytes, sum.1 + layer.of));
+        let unpacked = self.layers.iter().filter(|layer| layer.phase == Phase::IsUnpacked).count();
+        let came = if of > 0 { format!("{} of {}, ", bar(bytes, of), size(of)) } else { String::new() };
+        lines.push(format!("{:<12}  {came}{unpacked} unpacked", "all"));
+        lines
+    }
+}
+
+fn bar(bytes: u64, of: u64) -> String {
+    let share = |whole: u64| {
+        u64::try_from(u128::from(bytes) * u128::from(whole) / u128::from(of.max(1))).unwrap_or(0)
+    };
+    let filled = share(BAR);
+    let bar: String = (0..BAR).map(|at| if at < filled { '#' } else { '.' }).collect();
+    format!("[{bar}] {:>3}%", share(100))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_layer_under_way_has_a_line() {
+        let mut state = State::new(true);
+        let [one, two, three] = ["one", "two", "three"].map(|text| Digest::of(text.as_bytes()));
+        let came = |blob: &Digest, bytes| Step::Received { blob: blob.clone(), bytes, of: 2048 };
+        for step in [came(&one, 0), came(&two, 0), came(&three, 0), came(&one, 1024), came(&two, 2048)] {
+            state.hear(&step);
+        }
+        state.hear(&Step::Unpacking(two.clone()));
+        let expected = [
+            format!("{}  [############............]  50% of 2.0KiB", one.short()),
+            format!("{}  unpacking", two.short()),
+            "all           [############............]  50% of 6.0KiB, 0 unpacked".to_owned(),
+        ];
+        assert_eq!(state.lines(), expected);
+        let first = state.drawing();
+        assert!(!first.contains('\x1b'), "{first:?}");
+        assert_eq!(state.drawing(), "", "not so often");
+        state.said = None;
+        state.hear(&Step::Unpacked(two));
+        let second = state.drawing();
+        assert!(second.starts_with("\x1b[3A\r\x1b[J") && second.ends_with("1 unpacked\n"), "{second:?}");
+        assert_eq!(state.back(), "\x1b[2A\r\x1b[J");
+        assert_eq!(state.back(), "");
     }
 }

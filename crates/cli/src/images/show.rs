@@ -81,21 +81,23 @@ pub(super) fn inspect(engine: &Engine, inspect: &InspectImage) -> Result<ExitCod
     if inspect.json {
         return print(&json_line(&value));
     }
-    let mut text = String::new();
-    for (name, value) in value.as_object().into_iter().flatten() {
-        let shown = match value {
+    let mut text = format!("{:<13}{}\n", "name:", escape(&image.listed.name()));
+    // What it is, how it is run, and what it is made of.
+    let order =
+        ["digest", "platform", "created", "size", "entrypoint", "command", "environment", "workdir", "user"];
+    for name in order.into_iter().chain(["ports"]) {
+        let shown = match &value[name] {
             Value::Null => continue,
             Value::String(value) => value.clone(),
             Value::Array(list) if list.is_empty() => continue,
-            Value::Array(list) if name == "layers" => {
-                let lines =
-                    list.iter().map(|layer| format!("\n  {}", layer["unpacked"].as_str().unwrap_or("")));
-                lines.collect()
-            }
+            Value::Number(bytes) => size(bytes.as_u64().unwrap_or(0)),
             other => other.to_string(),
         };
-        let shown: String = shown.split('\n').map(escape).collect::<Vec<_>>().join("\n");
-        text.push_str(&format!("{:<13}{shown}\n", format!("{name}:")));
+        text.push_str(&format!("{:<13}{}\n", format!("{name}:"), escape(&shown)));
+    }
+    for (number, (blob, layer)) in image.manifest.layers.iter().zip(&image.config.layers).enumerate() {
+        let name = if number == 0 { "layers:" } else { "" };
+        text.push_str(&format!("{name:<13}{layer} {}\n", size(blob.blob.size)));
     }
     print(&text)
 }

@@ -4,15 +4,15 @@ use std::collections::HashMap;
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::sync::mpsc::{Receiver, sync_channel};
 
 use archive::{Content, Entries, Limits, Name, UnpackError};
 
-use super::{Found, LARGEST_BLOB, Saved, archive, small};
+use super::{Found, LARGEST_BLOB, Saved, archive, index, small};
 use crate::decode::Decoded;
 use crate::digest::Digest;
 use crate::document::Blob;
 use crate::error::{ImageError, at};
+use crate::pieces::Pieces;
 use crate::store::Store;
 
 /// The bounds of an archive of images.
@@ -101,7 +101,7 @@ impl Store {
     pub(super) fn read_archived(&self, path: &Path) -> Result<Vec<Found>, ImageError> {
         let contents = self.read_archive(path)?;
         if let Some(index) = &contents.index {
-            return self.find_in_index(index);
+            return self.find_in_index(&index::read(index)?);
         }
         let broken = |source| ImageError::Document { what: "manifest.json".to_owned(), source };
         let saved = contents.saved.as_deref().unwrap_or(b"[]");
@@ -155,40 +155,19 @@ fn beside(target: &[u8]) -> Vec<u8> {
     Name::parse(target, &LIMITS).map(|name| name.as_bytes().to_vec()).unwrap_or_default()
 }
 
-/// The contents of an entry as a stream for another thread.
-struct Pieces {
-    pieces: Receiver<Vec<u8>>,
-    piece: Vec<u8>,
-    at: usize,
-}
-
-impl io::Read for Pieces {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        while self.at == self.piece.len() {
-            let Ok(piece) = self.pieces.recv() else { return Ok(0) };
-            self.piece = piece;
-            self.at = 0;
-        }
-        let rest = &self.piece[self.at..];
-        let count = rest.len().min(buffer.len());
-        buffer[..count].copy_from_slice(&rest[..count]);
-        self.at += count;
-        Ok(count)
-    }
-}
-
+/// Hands the contents of an entry to another thread as a stream.
 fn stream<T: Send, R: io::Read>(
     entries: &mut Entries<'_, R>,
     size: u64,
     path: &Path,
     take: impl FnOnce(Pieces) -> Result<T, ImageError> + Send,
 ) -> Result<T, ImageError> {
-    let (sender, pieces) = sync_channel(4);
+    let (sender, pieces) = Pieces::new();
     std::thread::scope(|scope| {
-        let taker = scope.spawn(move || take(Pieces { pieces, piece: Vec::new(), at: 0 }));
+        let taker = scope.spawn(move || take(pieces));
         // A taker that has gone says why itself; the rest is passed over.
         let read = entries.contents(size, |piece| {
-            let _ = sender.send(piece.to_vec());
+            let _ = sender.send(Ok(piece.to_vec()));
             Ok(())
         });
         drop(sender);

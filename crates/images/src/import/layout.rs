@@ -7,9 +7,8 @@ use std::os::fd::OwnedFd;
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags, ResolveFlags};
-use serde::Deserialize;
 
-use super::{Found, LARGEST_BLOB};
+use super::{Found, LARGEST_BLOB, index};
 use crate::digest::Digest;
 use crate::document::{self, Blob, Document, LARGEST_MANIFEST};
 use crate::error::{ImageError, at};
@@ -49,23 +48,11 @@ impl Store {
         let mut index = Vec::new();
         let file = layout.open("index.json")?.take(LARGEST_MANIFEST).read_to_end(&mut index);
         file.map_err(at(&path.join("index.json")))?;
-        #[derive(Deserialize)]
-        struct Index {
-            manifests: Vec<Line>,
+        let lines = index::read(&index)?;
+        for line in &lines {
+            self.fetch(&layout, line.blob(), Some(&line.media_type))?;
         }
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Line {
-            media_type: String,
-            digest: Digest,
-            size: u64,
-        }
-        let broken = |source| ImageError::Document { what: "index.json".to_owned(), source };
-        let lines: Index = serde_json::from_slice(&index).map_err(broken)?;
-        for Line { media_type, digest, size } in lines.manifests {
-            self.fetch(&layout, Blob { digest, size }, Some(&media_type))?;
-        }
-        self.find_in_index(&index)
+        self.find_in_index(&lines)
     }
 
     /// Takes in a manifest and all that it leads to.
@@ -91,6 +78,10 @@ impl Store {
     fn copy(&self, layout: &Layout<'_>, blob: &Blob, most: u64) -> Result<(), ImageError> {
         if blob.size > most {
             return Err(ImageError::TooLarge { what: format!("the blob {}", blob.digest), most });
+        }
+        // What is small is looked at first; of a layer it is seen when it is unpacked.
+        if most < LARGEST_BLOB {
+            let _ = self.expel_if_damaged(&blob.digest);
         }
         if self.has_blob(&blob.digest) {
             return Ok(());

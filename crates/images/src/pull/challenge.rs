@@ -18,8 +18,17 @@ pub(super) enum Challenge {
 
 /// No header of this kind is longer.
 const LONGEST: usize = 4096;
+/// As many are looked at.
+const MOST: usize = 8;
 
 impl Challenge {
+    /// The one that is best answered: a token is for one repository and some minutes, a password for everything.
+    pub(super) fn choose<'a>(headers: impl Iterator<Item = &'a str>) -> Option<Self> {
+        let mut all: Vec<Self> = headers.take(MOST).filter_map(Self::parse).collect();
+        let bearer = all.iter().position(|challenge| matches!(challenge, Self::Bearer { .. }));
+        (!all.is_empty()).then(|| all.swap_remove(bearer.unwrap_or(0)))
+    }
+
     pub(super) fn parse(header: &str) -> Option<Self> {
         let header = header.get(..header.len().min(LONGEST))?.trim();
         let (scheme, rest) = header.split_once(' ').unwrap_or((header, ""));
@@ -92,5 +101,9 @@ mod tests {
         ] {
             assert_eq!(Challenge::parse(header), expected, "{header}");
         }
+        let both = ["Basic realm=\"x\"", "Bearer realm=\"https://a\""];
+        assert_eq!(Challenge::choose(both.into_iter()), bearer("https://a", None, None));
+        assert_eq!(Challenge::choose(both.into_iter().take(1)), Some(Challenge::Basic));
+        assert_eq!(Challenge::choose(["Negotiate"].into_iter()), None);
     }
 }

@@ -5,6 +5,7 @@ use std::fs::File;
 use std::io::{self, Read, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use failpoint::Point;
 use rustix::fs::FlockOperation;
@@ -81,6 +82,27 @@ impl Store {
         Ok(bytes)
     }
 
+    /// Removes a blob that is not what its name says any more, so that whoever wants it brings it anew, and tells of it.
+    pub(crate) fn expel_if_damaged(&self, digest: &Digest) -> Option<ImageError> {
+        let mut file = self.open_blob(digest).ok()?;
+        let (mut hasher, mut buffer) = (Hasher::default(), vec![0; PIECE]);
+        loop {
+            match file.read(&mut buffer) {
+                Ok(0) => break,
+                Ok(count) => hasher.update(&buffer[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                // Whatever it is, a disk that cannot be read does not say so.
+                Err(_) => return None,
+            }
+        }
+        let found = hasher.finish();
+        if found == *digest {
+            return None;
+        }
+        let _ = std::fs::remove_file(self.blob_path(digest));
+        Some(ImageError::Mismatch { what: format!("the blob {digest}"), expected: digest.clone(), found })
+    }
+
     /// Begins to take a blob in, or goes on with what is here of it; none where all of it is. Waits for whoever does the
     /// same.
     pub fn begin_blob(&self, expected: &Blob) -> Result<Option<Incoming>, ImageError> {
@@ -117,7 +139,10 @@ impl Store {
 
     /// Takes bytes in whose digest is not known before.
     pub fn take_in(&self, mut input: impl Read, most: u64) -> Result<Blob, ImageError> {
-        let path = self.root.join("blobs/sha256").join(format!(".new-{}", std::process::id()));
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = format!(".new-{}-{number}", std::process::id());
+        let path = self.root.join("blobs/sha256").join(name);
         let mut file = File::options();
         let file = file.write(true).create(true).truncate(true).mode(0o600).open(&path).map_err(at(&path));
         let taken = file.and_then(|mut file| {

@@ -11,6 +11,9 @@ use crate::digest::Digest;
 use crate::error::{ImageError, at};
 use crate::hands::Hands;
 
+/// What the tar of a system that is being made is called, until it is taken in.
+pub(super) const LEFT: &str = ".bootstrap-";
+
 /// Directories of layers that sandboxes use, whether they run or wait to be started again.
 pub type Used = BTreeSet<PathBuf>;
 
@@ -66,6 +69,11 @@ impl Store {
             }
             self.remove_layer(&layer, hands)?;
             collected.layers += 1;
+        }
+        for (name, path) in self.named("")? {
+            if name.starts_with(LEFT) {
+                let _ = fs::remove_file(path);
+            }
         }
         for (name, path) in self.named("locks")? {
             if name.starts_with("blob-") || name.starts_with("layer-") {

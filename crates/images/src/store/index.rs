@@ -140,11 +140,11 @@ impl Store {
 
     /// Takes an image off the list: its name, or all of it where it has none or is called by its digest. Its blobs and
     /// layers stay until they are collected.
-    pub fn unlist(&self, image: &Image) -> Result<(), ImageError> {
+    pub fn unlist(&self, image: &Listed) -> Result<(), ImageError> {
         self.change(|list| {
             list.retain(|listed| {
-                let is_it = listed.manifest.digest == image.listed.manifest.digest;
-                !(is_it && listed.reference == image.listed.reference)
+                let is_it = listed.manifest.digest == image.manifest.digest;
+                !(is_it && listed.reference == image.reference)
             });
             Ok(())
         })

@@ -11,11 +11,15 @@ use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
 use super::{Image, Store};
+use crate::beside::beside;
 use crate::digest::Digest;
 use crate::error::{ImageError, at};
 use crate::hands::Hands;
 use crate::progress::{Progress, Step};
 use crate::unpack::Unpacked;
+
+/// The most layers that are unpacked at once.
+const AT_ONCE: usize = 4;
 
 /// What is known of a layer.
 #[derive(Debug, Serialize, Deserialize)]
@@ -56,7 +60,7 @@ impl Store {
     }
 
     /// Unpacks a layer, unless it is; two who want the same one wait for each other.
-    pub(super) fn unpack_layer(
+    pub(crate) fn unpack_layer(
         &self,
         blob: &Digest,
         layer: &Digest,
@@ -72,7 +76,7 @@ impl Store {
         if is_here() {
             return Ok(());
         }
-        progress(Step::Unpacking(layer.clone()));
+        progress(Step::Unpacking(blob.clone()));
         // One that was made for other ids cannot be used, and whoever did may be gone.
         self.remove_layer(layer, hands)?;
         let begun = self.root.join("layers").join(format!(".{}", layer.hex()));
@@ -83,7 +87,7 @@ impl Store {
             Err(error) => {
                 // Room for the next try; what cannot be removed now is removed by it.
                 let _ = hands.remove(&begun);
-                return Err(error);
+                return Err(self.expel_if_damaged(blob).unwrap_or(error));
             }
         };
         failpoint::pass(Point::ImageLayerUnnamed);
@@ -93,8 +97,22 @@ impl Store {
         text.and_then(|text| fs::write(&path, text)).map_err(at(&path))?;
         fs::rename(&begun, &named).map_err(at(&named))?;
         failpoint::pass(Point::ImageLayerMade);
-        progress(Step::Unpacked(layer.clone()));
+        progress(Step::Unpacked(blob.clone()));
         Ok(())
+    }
+
+    /// Unpacks what is not unpacked of an image, as many layers at once as there are processors for.
+    pub(super) fn unpack_layers(
+        &self,
+        image: &Image,
+        hands: &dyn Hands,
+        progress: &Progress<'_>,
+    ) -> Result<(), ImageError> {
+        let layers: Vec<_> = image.manifest.layers.iter().zip(&image.config.layers).collect();
+        let processors = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        beside(&layers, processors.min(AT_ONCE), |(blob, layer)| {
+            self.unpack_layer(&blob.blob.digest, layer, hands, progress)
+        })
     }
 
     /// Removes a layer: first its name, then what it was.
@@ -119,8 +137,8 @@ impl Store {
     ) -> Result<HeldLayers, ImageError> {
         let _bringing = self.bringing()?;
         let (mut directories, mut locks) = (Vec::new(), Vec::new());
-        for (blob, layer) in image.manifest.layers.iter().zip(&image.config.layers) {
-            self.unpack_layer(&blob.blob.digest, layer, hands, progress)?;
+        self.unpack_layers(image, hands, progress)?;
+        for layer in &image.config.layers {
             let path = self.layer_path(layer);
             let lock = self.use_lock(layer, FlockOperation::LockShared)?;
             locks.push(lock);

@@ -1,14 +1,15 @@
 //! The directory that a layer is unpacked into: every directory is opened from the top without a link on the way, and
 //! every file is made new. Nobody else writes there.
 
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd as _, BorrowedFd, OwnedFd};
 
-use archive::{Action, Content, Entry, Limit, Name, UnpackError};
-use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, ResolveFlags, Stat, Uid, XattrFlags};
+use archive::{Action, Content, Entry, Limit, Name, UnpackError, Way};
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, Stat, Uid, XattrFlags};
 use rustix::io::Errno;
 
 use super::Owners;
 use super::whiteout::Whiteout;
+use crate::weaken::Guard;
 
 /// What says to an overlay in a user namespace that a directory hides those below it.
 pub(crate) const OPAQUE: &str = "user.overlay.opaque";
@@ -18,14 +19,10 @@ const KEPT: usize = 64 << 20;
 /// What a remembered directory costs besides its name.
 const OVERHEAD: usize = 128;
 
-const DIRECTORY: OFlags = OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC);
-
 /// What is made beneath one directory.
 pub(super) struct Tree<'a> {
-    root: BorrowedFd<'a>,
+    way: Way<'a>,
     owners: Owners,
-    /// The directory of the last entry: the next one is usually in it, too.
-    last: Option<(Vec<u8>, OwnedFd)>,
     /// Directories that get their modes and times when nothing is made in them any more.
     unsettled: Vec<Entry>,
     kept: usize,
@@ -33,7 +30,7 @@ pub(super) struct Tree<'a> {
 
 impl<'a> Tree<'a> {
     pub(super) const fn new(root: BorrowedFd<'a>, owners: Owners) -> Self {
-        Self { root, owners, last: None, unsettled: Vec::new(), kept: 0 }
+        Self { way: Way::new(root, open_directory), owners, unsettled: Vec::new(), kept: 0 }
     }
 
     /// A new, empty file in the place of whatever had its name.
@@ -81,7 +78,7 @@ impl<'a> Tree<'a> {
             return Err(foreign());
         }
         let (directory, last) = target.split();
-        let directory = open_beneath(self.root, directory).map_err(|_| foreign())?;
+        let directory = self.way.open(directory).map_err(|_| foreign())?;
         let found = stat(directory.as_fd(), last).map_err(|_| foreign())?;
         if is_directory(&found) || is_whiteout(&found) {
             return Err(foreign());
@@ -125,13 +122,13 @@ impl<'a> Tree<'a> {
         let gone = match whiteout {
             Whiteout::Nothing => return Ok(()),
             Whiteout::All => {
-                self.enter(name)?;
+                self.way.enter(name)?;
                 return self.hide_below(name.split().0, name);
             }
             Whiteout::One(gone) => gone,
         };
-        self.enter(name)?;
-        let parent = self.parent(name)?;
+        self.way.enter(name)?;
+        let parent = self.way.parent(name)?;
         match stat(parent, &gone) {
             // The layer has one of its own, which stays and hides what is below.
             Ok(found) if is_directory(&found) => {
@@ -149,7 +146,8 @@ impl<'a> Tree<'a> {
     }
 
     fn hide_below(&self, directory: &[u8], name: &Name) -> Result<(), UnpackError> {
-        open_beneath(self.root, directory)
+        self.way
+            .open(directory)
             .and_then(|directory| rustix::fs::fsetxattr(&directory, OPAQUE, b"y", XattrFlags::empty()))
             .map_err(system(Action::Settle, name))
     }
@@ -160,7 +158,8 @@ impl<'a> Tree<'a> {
         // What is said last of a directory counts, and a stable order keeps it last.
         unsettled.sort_by_key(|entry| std::cmp::Reverse(entry.name.depth()));
         for entry in unsettled {
-            open_beneath(self.root, entry.name.as_bytes())
+            self.way
+                .open(entry.name.as_bytes())
                 .and_then(|directory| self.settle_file(&directory, &entry))
                 .map_err(system(Action::Settle, &entry.name))?;
         }
@@ -183,8 +182,8 @@ impl<'a> Tree<'a> {
         action: Action,
         make: impl Fn(BorrowedFd<'_>, &[u8]) -> Result<T, Errno>,
     ) -> Result<T, UnpackError> {
-        self.enter(name)?;
-        let (parent, last) = (self.parent(name)?, name.split().1);
+        self.way.enter(name)?;
+        let (parent, last) = (self.way.parent(name)?, name.split().1);
         let made = match make(parent, last) {
             Err(Errno::EXIST) => {
                 let kind = stat(parent, last).map_err(system(Action::Replace, name))?;
@@ -196,58 +195,16 @@ impl<'a> Tree<'a> {
         };
         made.map_err(system(action, name))
     }
-
-    /// The directory of an entry, which has been entered.
-    fn parent(&self, name: &Name) -> Result<BorrowedFd<'_>, UnpackError> {
-        let (directory, _) = name.split();
-        match &self.last {
-            _ if directory.is_empty() => Ok(self.root),
-            Some((path, parent)) if path == directory => Ok(parent.as_fd()),
-            _ => Err(UnpackError::Changed { name: name.as_bytes().to_vec() }),
-        }
-    }
-
-    /// Opens the directory of an entry, and makes what is missing on the way.
-    fn enter(&mut self, name: &Name) -> Result<(), UnpackError> {
-        let (directory, _) = name.split();
-        if directory.is_empty() || self.last.as_ref().is_some_and(|(path, _)| path == directory) {
-            return Ok(());
-        }
-        let opened = match open_beneath(self.root, directory) {
-            Err(Errno::NOENT) => self.make_way(name),
-            opened => opened,
-        };
-        let opened = opened.map_err(|errno| match errno {
-            Errno::LOOP | Errno::NOTDIR | Errno::XDEV => {
-                UnpackError::Through { name: name.as_bytes().to_vec() }
-            }
-            errno => system(Action::Open, name)(errno),
-        })?;
-        self.last = Some((directory.to_vec(), opened));
-        Ok(())
-    }
-
-    /// Makes the directories above an entry one by one, each opened before the next is made in it.
-    fn make_way(&self, name: &Name) -> Result<OwnedFd, Errno> {
-        let mut current = open_beneath(self.root, b"")?;
-        for part in name.parts().take(name.depth().saturating_sub(1)) {
-            current = match open_beneath(current.as_fd(), part) {
-                Err(Errno::NOENT) => {
-                    rustix::fs::mkdirat(&current, part, Mode::from_raw_mode(0o755))?;
-                    open_beneath(current.as_fd(), part)?
-                }
-                opened => opened?,
-            };
-        }
-        Ok(current)
-    }
 }
 
-/// Opens a directory beneath another, or that one itself, with no link on the way and none at its end.
-fn open_beneath(root: BorrowedFd<'_>, directory: &[u8]) -> Result<OwnedFd, Errno> {
-    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_MAGICLINKS;
+/// Opens a directory beneath another with no link on the way, as whoever opens it needs it.
+fn open_directory(root: BorrowedFd<'_>, directory: &[u8]) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    if Guard::Beneath.stands() {
+        return archive::open_beneath(root, directory, flags);
+    }
     let directory = if directory.is_empty() { b"." } else { directory };
-    rustix::fs::openat2(root, directory, DIRECTORY, Mode::empty(), resolve)
+    rustix::fs::openat(root, directory, flags, Mode::empty())
 }
 
 fn stat(directory: BorrowedFd<'_>, name: &[u8]) -> Result<Stat, Errno> {
