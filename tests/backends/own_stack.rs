@@ -133,6 +133,7 @@ def tcp(host, port):
 def udp(host, port):
     talk = socket.socket(socket.AF_INET6 if ':' in host else socket.AF_INET, socket.SOCK_DGRAM); talk.settimeout(2)
     try: talk.connect((host, port)); talk.send(b'x'); return 'answered' if talk.recv(9) else 'closed'
+    except TimeoutError: return 'nobody said that it was refused'
     except OSError as error: return 'refused'
 for host in ['other.test', '203.0.113.20', '10.7.0.9', '169.254.169.254', '192.0.2.1', '10.200.200.1', '2001:db8:0:2::10', '100::53']:
     print(host, tcp(host, 9999 if host == '192.0.2.1' else 80))
@@ -147,6 +148,9 @@ fn nothing_else_leaves(place: &Place, agentbox: Agentbox) -> Result<(), String> 
     let reached = said.lines().filter(|line| line.ends_with(" answered")).collect::<Vec<_>>();
     if reached != ["raw.test answered"] {
         return Err(format!("reached: {reached:?}"));
+    }
+    if let Some(silent) = said.lines().find(|line| line.contains("nobody said")) {
+        return Err(silent.to_owned());
     }
     if let [refused, ..] = seen.connections_to("203.0.113.20:80").as_slice() {
         return Err(format!("left: {refused:?}"));

@@ -89,8 +89,9 @@ impl Store {
         too_large(&found.config, LARGEST_CONFIG)?;
         found.layers.iter().try_for_each(|layer| too_large(&layer.blob, LARGEST_BLOB))?;
         // The configuration first: what is not for this machine is not brought.
-        let _ = self.expel_if_damaged(&found.config.digest);
-        client.blob(self, &found.config, progress)?;
+        if !self.has_sound_blob(&found.config) {
+            client.blob(self, &found.config, progress)?;
+        }
         let config = self.read_blob(&found.config.digest, LARGEST_CONFIG)?;
         let config = document::read_config(&config, found.layers.len())?;
         let layers: Vec<(&Blob, &Digest)> =

@@ -120,6 +120,11 @@ impl Weaken {
                 Step::Bind { bound: bound @ Bound::ReadWrite, .. } if !self.keeps(Wall::NoNewPrivileges) => {
                     *bound = Bound::Unsealed;
                 }
+                // That of an image, which root of the sandbox makes.
+                Step::Overlay { path, options, uid: 0, gid: 0 } if !self.keeps(Wall::NoNewPrivileges) => {
+                    let (kind, path, options) = (c"overlay".to_owned(), path.clone(), Some(options.clone()));
+                    *step = Step::FileSystem { kind, path, flags: 0, options };
+                }
                 _ => {}
             }
         }

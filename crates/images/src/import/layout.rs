@@ -79,11 +79,7 @@ impl Store {
         if blob.size > most {
             return Err(ImageError::TooLarge { what: format!("the blob {}", blob.digest), most });
         }
-        // What is small is looked at first; of a layer it is seen when it is unpacked.
-        if most < LARGEST_BLOB {
-            let _ = self.expel_if_damaged(&blob.digest);
-        }
-        if self.has_blob(&blob.digest) {
+        if self.has_sound_blob(blob) {
             return Ok(());
         }
         self.take_in_known(layout.blob(&blob.digest)?, blob)

@@ -12,7 +12,7 @@ use rustix::fs::FlockOperation;
 
 use super::Store;
 use crate::digest::{Digest, Hasher};
-use crate::document::Blob;
+use crate::document::{Blob, LARGEST_CONFIG};
 use crate::error::{ImageError, at};
 
 const PIECE: usize = 256 * 1024;
@@ -46,6 +46,12 @@ impl Store {
     #[must_use]
     pub fn has_blob(&self, digest: &Digest) -> bool {
         self.blob_path(digest).is_file()
+    }
+
+    /// Whether it is here and, where it is small enough to look, whole. Of a layer that is seen when it is unpacked.
+    pub(crate) fn has_sound_blob(&self, blob: &Blob) -> bool {
+        let is_damaged = blob.size <= LARGEST_CONFIG && self.expel_if_damaged(&blob.digest).is_some();
+        !is_damaged && self.has_blob(&blob.digest)
     }
 
     pub(super) fn blob_size(&self, digest: &Digest) -> Result<u64, ImageError> {
@@ -176,6 +182,9 @@ impl Store {
 
     /// Takes a blob in whose digest and size are known, from a stream of exactly its bytes.
     pub fn take_in_known(&self, mut input: impl Read, expected: &Blob) -> Result<(), ImageError> {
+        if self.has_sound_blob(expected) {
+            return Ok(());
+        }
         let Some(mut incoming) = self.begin_blob(expected)? else { return Ok(()) };
         incoming.restart()?;
         let mut buffer = vec![0; PIECE];

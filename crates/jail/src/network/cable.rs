@@ -119,19 +119,21 @@ impl End {
         let bits = if self.own.is_ipv4() { 32 } else { 128 };
         let to = [attribute(1, &octets(self.own)), attribute(4, &HERE.to_ne_bytes())];
         let way = route(self.own, bits, [LOCAL_TABLE, AT_START, ON_LINK, UNICAST], 0);
-        [message(NEW_ROUTE, NEW, &way, &to), neighbour(self.own, HERE, THERE_HARDWARE)].concat()
+        // A refusal of IPv6 is sent from an address of the device that it leaves by, or not at all.
+        let address = match self.other {
+            IpAddr::V4(_) => Vec::new(),
+            IpAddr::V6(_) => address(self.other, bits, HERE),
+        };
+        [address, message(NEW_ROUTE, NEW, &way, &to), neighbour(self.own, HERE, THERE_HARDWARE)].concat()
     }
 
     /// From the far one: everything is behind this end.
     fn there(&self) -> Vec<u8> {
-        let own = octets(self.own);
-        let address = [family(self.own), self.prefix, NO_DUPLICATE, ANYWHERE];
-        let address = [&address[..], &THERE.to_ne_bytes()].concat();
         let by = [attribute(5, &octets(self.other)), attribute(4, &THERE.to_ne_bytes())];
         let way = route(self.own, 0, [MAIN_TABLE, AT_START, ANYWHERE, UNICAST], NEXT_IS_THERE);
         [
             message(NEW_LINK, REQUEST | ACKNOWLEDGE, &device(THERE, UP), &[]),
-            message(NEW_ADDRESS, NEW, &address, &[attribute(2, &own), attribute(1, &own)]),
+            address(self.own, self.prefix, THERE),
             message(NEW_ROUTE, NEW, &way, &by),
             neighbour(self.other, THERE, HERE_HARDWARE),
         ]
@@ -141,6 +143,12 @@ impl End {
 
 fn route(address: IpAddr, bits: u8, [table, by, scope, kind]: [u8; 4], flags: u32) -> Vec<u8> {
     [&[family(address), bits, 0, 0, table, by, scope, kind][..], &flags.to_ne_bytes()].concat()
+}
+
+fn address(address: IpAddr, prefix: u8, device: u32) -> Vec<u8> {
+    let beginning = [&[family(address), prefix, NO_DUPLICATE, ANYWHERE][..], &device.to_ne_bytes()].concat();
+    let octets = octets(address);
+    message(NEW_ADDRESS, NEW, &beginning, &[attribute(2, &octets), attribute(1, &octets)])
 }
 
 fn neighbour(address: IpAddr, device: u32, hardware: [u8; 6]) -> Vec<u8> {

@@ -49,9 +49,10 @@ const OTHER: u32 = 1;
 const FLAGS: u32 = 13;
 const BEGINS: u8 = 0x02;
 const ANSWERS: u8 = 0x10;
-/// A refusal in the family of the packet: prohibited by the administration.
+/// A refusal in the family of the packet: prohibited by the administration, or that nobody is at that port.
 const REFUSE_ICMP: u32 = 2;
 const PROHIBITED: u8 = 3;
+const NOBODY_THERE: u8 = 1;
 
 struct Chain {
     name: &'static [u8],
@@ -86,7 +87,9 @@ pub(crate) fn batch(place: Place) -> Vec<u8> {
 /// What comes by a cable is never for those who are here: every connection and every question is the gateway's, and all
 /// else is refused. Nobody is here who could send anything but the kernel and the gateway.
 fn behind_cable() -> Vec<u8> {
-    let no_question = vec![part(TRANSPORT, 2, 2), compare(OTHER, &PORT.to_be_bytes()), refuse()];
+    // Of all refusals this is the one that another kernel is sure to tell whoever has sent the datagram.
+    let refused = refuse_as(NOBODY_THERE);
+    let no_question = vec![part(TRANSPORT, 2, 2), compare(OTHER, &PORT.to_be_bytes()), refused];
     [
         ARRIVED.create(),
         ARRIVED.rule(&[of(UDP), no_question]),
@@ -221,5 +224,9 @@ fn lead(place: IpAddr) -> Vec<Vec<u8>> {
 }
 
 fn refuse() -> Vec<u8> {
-    expression(b"reject\0", &[number(1, REFUSE_ICMP), attribute(2, &[PROHIBITED])])
+    refuse_as(PROHIBITED)
+}
+
+fn refuse_as(what: u8) -> Vec<u8> {
+    expression(b"reject\0", &[number(1, REFUSE_ICMP), attribute(2, &[what])])
 }
