@@ -2,7 +2,7 @@
 //! it, and what stands in its place is.
 
 use policy::network::Mode;
-use policy::{Backend, Isolation, Limits, OciRuntime, Report, SandboxSpec, Standing, State, Wall};
+use policy::{Backend, Limits, OciRuntime, Report, SandboxSpec, Standing, State, Wall};
 
 /// The hint of a wall that the owner has chosen to do without.
 pub(crate) const LEAVE_OUT_ROOT: &str = "leave --user root out";
@@ -24,9 +24,10 @@ pub(crate) fn report(report: &mut Report, spec: &SandboxSpec, runtime: &OciRunti
     }
     let mut own = Report::default();
     let platform = runtime.platform.map_or("", policy::Platform::name);
-    let files = match spec.isolation {
-        Isolation::Strict => "asks another process for files",
-        Isolation::BestEffort => "opens files itself",
+    let files = if super::gvisor::opens_files_itself(spec) {
+        "opens files itself"
+    } else {
+        "asks another process for files"
     };
     let kernel = format!("gVisor's, which takes system calls by {platform} and {files}");
     if spec.network.mode == Mode::None {
