@@ -2,15 +2,16 @@
 
 use std::io::Write as _;
 use std::process::ExitCode;
+use std::time::{Duration, Instant};
 
-use engine::{Command, Engine};
+use engine::{Command, Engine, Phase, Reason};
 use policy::SandboxSpec;
 use wire::{Ask, Attach, Request, VERSION};
 
 use crate::arguments::{Exec, Logs};
 use crate::conversation::{About, Ended, Screen, converse};
 use crate::failure::Failure;
-use crate::outcome::{SIGHUP, exit_code, not_started, output_broken, signalled};
+use crate::outcome::{SIGHUP, exit_code, not_started, out_of_memory, output_broken, signalled};
 use crate::output::print;
 use crate::settings;
 use crate::signals::Signals;
@@ -42,7 +43,7 @@ pub(crate) fn exec(exec: Exec) -> Result<ExitCode, Failure> {
             Ok(number) if exec.json => print(&format!("{}\n", serde_json::json!({"exec": number}))),
             Ok(number) => print(&format!("{number}\n")),
             Err(Some(failed)) => Err(not_started(failed, &command.argv[0], &spec)),
-            Err(None) => Err(lost()),
+            Err(None) => Err(lost(&engine, &spec)),
         };
     }
     let request = Request { version: VERSION, ask: Some(Ask::Exec(asked)) };
@@ -66,7 +67,7 @@ pub(crate) fn exec(exec: Exec) -> Result<ExitCode, Failure> {
         Ended::HungUp => Ok(signalled(SIGHUP)),
         Ended::OutputBroken(error) => output_broken(error),
         Ended::GivenUp(signal) => Ok(signalled(signal)),
-        Ended::Lost => Err(lost()),
+        Ended::Lost => Err(lost(&engine, &spec)),
     }
 }
 
@@ -75,7 +76,18 @@ fn left_by(id: &policy::SandboxId) -> ExitCode {
     ExitCode::SUCCESS
 }
 
-fn lost() -> Failure {
+/// Why it ended its keeper puts on file, a moment after the connection is gone.
+fn lost(engine: &Engine, spec: &SandboxSpec) -> Failure {
+    const MOMENT: Duration = Duration::from_secs(2);
+    const LOOK: Duration = Duration::from_millis(2);
+    let deadline = Instant::now() + MOMENT;
+    while engine.is_running(&spec.id) && Instant::now() < deadline {
+        std::thread::sleep(LOOK);
+    }
+    let ended = engine.look_at(&spec.id).map(|sandbox| sandbox.phase);
+    if matches!(ended, Ok(Phase::Stopped { reason: Reason::Memory, .. })) {
+        return out_of_memory(spec);
+    }
     Failure::new("the sandbox ended before the command did")
         .cause("it was stopped, or its init, supervisor or keeper was killed")
 }

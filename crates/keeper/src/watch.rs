@@ -34,7 +34,12 @@ pub(crate) fn watch(mut sandbox: Sandbox, engine: &UnixStream, remains: &Remains
     let mut counts = Counts::default();
     let watched = wait_for_walls(&mut sandbox, &mut counts).and_then(|over| match over {
         Some(end) => Ok(end),
-        None => tell_ready(&sandbox, engine).and_then(|()| serve(&mut sandbox, engine, counts)),
+        None => tell_ready(&sandbox, engine).and_then(|()| serve(&mut sandbox, engine, &mut counts)),
+    });
+    // A kernel of the sandbox's own that is killed for want of memory takes all of it along.
+    let watched = watched.map(|end| match end.reason {
+        Reason::Killed if counts.has_run_out(sandbox.plan.cgroup()) => End::new(Reason::Memory),
+        _ => end,
     });
     let Sandbox { mut plan, root, jailed, supervisor, record, kept, .. } = sandbox;
     supervisor.dismiss();
@@ -56,7 +61,7 @@ pub(crate) fn watch(mut sandbox: Sandbox, engine: &UnixStream, remains: &Remains
     let supervisor = match &watched {
         Ok(End { reason: Reason::Exited | Reason::Stopped | Reason::Idle, .. }) => Some(supervisor),
         // It may not have said how it ended. What became of it is on record before anybody hears of the end.
-        Ok(End { reason: Reason::Killed | Reason::Expired, .. }) | Err(_) => {
+        Ok(End { reason: Reason::Killed | Reason::Memory | Reason::Expired, .. }) | Err(_) => {
             let expired = matches!(watched, Ok(End { reason: Reason::Expired, .. }));
             let reason = if expired { StopReason::Time } else { StopReason::Failed };
             let killed = Event::Lost { process: OurProcess::Supervisor };
@@ -192,7 +197,7 @@ fn file(kept: &Path, state: State) -> Result<(), KeeperError> {
 
 /// Until the end is asked for or one of the two has ended; also until whoever made the sandbox is gone, where nobody
 /// has been told of it by then.
-fn serve(sandbox: &mut Sandbox, engine: &UnixStream, mut counts: Counts) -> Result<End, KeeperError> {
+fn serve(sandbox: &mut Sandbox, engine: &UnixStream, counts: &mut Counts) -> Result<End, KeeperError> {
     // The supervisor ends it in time and with good grace; one that does not is not asked again.
     let deadline = sandbox.lifetime.and_then(|lifetime| Instant::now().checked_add(lifetime + OVERTIME));
     let disk = sandbox.kept.as_ref().map(|kept| {
@@ -244,7 +249,7 @@ fn serve(sandbox: &mut Sandbox, engine: &UnixStream, mut counts: Counts) -> Resu
         }
         let plea = sandbox.supervisor.plea();
         failpoint::pass(Point::KeeperPleaHeard);
-        if let Answered::Over(end) = answer(sandbox, &mut counts, plea) {
+        if let Answered::Over(end) = answer(sandbox, counts, plea) {
             return Ok(end);
         }
     }
