@@ -8,6 +8,7 @@ use policy::{Access, Isolation, OciRuntime, Platform, SandboxSpec, Workspace};
 
 use super::bundle::Mount;
 use super::{Inside, ROOT};
+use crate::ids::IdMap;
 use crate::root::WRITABLE;
 
 /// How many directory entries it keeps at hand for each tree; far below the descriptors that it may have.
@@ -15,9 +16,9 @@ const ENTRIES: u64 = 15_000;
 /// What is its own to make, and lies in its own memory.
 const SHARED_MEMORY: &str = "/dev/shm";
 
-/// The command line. Never `--rootless`: it is the root of a namespace of ours already, and with that flag it refuses
-/// what it can do there.
-pub(super) fn command(runtime: &OciRuntime, spec: &SandboxSpec) -> Vec<String> {
+/// The command line. `--rootless` only where there is one id and its kernel does not open files itself, which it would else run
+/// as nobody, of whom there is none: it is the root of a namespace of ours already, and refuses with that flag what it can do there.
+pub(super) fn command(runtime: &OciRuntime, spec: &SandboxSpec, ids: &IdMap) -> Vec<String> {
     let platform = runtime.platform.unwrap_or(Platform::Systrap);
     let network = if spec.network.mode == Mode::None { "none" } else { "host" };
     let mut words = vec![
@@ -40,6 +41,9 @@ pub(super) fn command(runtime: &OciRuntime, spec: &SandboxSpec) -> Vec<String> {
         // Its last words go where its complaints do.
         "--panic-log=/proc/self/fd/2".to_owned(),
     ];
+    if !ids.has_root() && !opens_files_itself(spec) {
+        words.push("--rootless".to_owned());
+    }
     words.extend(["run", "--bundle=/bundle"].map(str::to_owned));
     words.push(spec.id.to_string());
     words
