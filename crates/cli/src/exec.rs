@@ -3,14 +3,14 @@
 use std::io::Write as _;
 use std::process::ExitCode;
 
-use engine::{Command, Engine, Phase};
+use engine::{Command, Engine, Phase, Reason};
 use policy::SandboxSpec;
 use wire::{Ask, Attach, Request, VERSION};
 
 use crate::arguments::{Exec, Logs};
 use crate::conversation::{About, Ended, Screen, converse};
 use crate::failure::{Failure, escape};
-use crate::outcome::{SIGHUP, exit_code, not_started, output_broken, signalled};
+use crate::outcome::{SIGHUP, exit_code, not_started, out_of_memory, output_broken, signalled};
 use crate::output::print;
 use crate::settings;
 use crate::signals::Signals;
@@ -42,7 +42,7 @@ pub(crate) fn exec(exec: Exec) -> Result<ExitCode, Failure> {
             Ok(number) if exec.json => print(&format!("{}\n", serde_json::json!({"exec": number}))),
             Ok(number) => print(&format!("{number}\n")),
             Err(Some(failed)) => Err(not_started(failed, &command.argv[0], &spec)),
-            Err(None) => Err(lost(&engine, &id)),
+            Err(None) => Err(lost(&engine, &spec)),
         };
     }
     let request = Request { version: VERSION, ask: Some(Ask::Exec(asked)) };
@@ -66,7 +66,7 @@ pub(crate) fn exec(exec: Exec) -> Result<ExitCode, Failure> {
         Ended::HungUp => Ok(signalled(SIGHUP)),
         Ended::OutputBroken(error) => output_broken(error),
         Ended::GivenUp(signal) => Ok(signalled(signal)),
-        Ended::Lost => Err(lost(&engine, &id)),
+        Ended::Lost => Err(lost(&engine, &spec)),
     }
 }
 
@@ -76,10 +76,11 @@ fn left_by(id: &policy::SandboxId) -> ExitCode {
 }
 
 /// The sandbox is gone, and has said why by the time that its keeper is, too.
-fn lost(engine: &Engine, id: &policy::SandboxId) -> Failure {
+fn lost(engine: &Engine, spec: &SandboxSpec) -> Failure {
     let failure = Failure::new("the sandbox ended before the command did");
-    let _ = engine.expect_end(id);
-    match engine.look_at(id).map(|sandbox| sandbox.phase) {
+    let _ = engine.expect_end(&spec.id);
+    match engine.look_at(&spec.id).map(|sandbox| sandbox.phase) {
+        Ok(Phase::Stopped { reason: Reason::Memory, .. }) => out_of_memory(spec),
         Ok(Phase::Stopped { why: Some(why), .. }) => failure.cause(escape(&why)),
         _ => failure.cause("it was stopped, or its init, supervisor or keeper was killed"),
     }

@@ -13,6 +13,7 @@ use crate::failure::{Failure, escape};
 const TIMED_OUT: u8 = 124;
 const NOT_EXECUTABLE: u8 = 126;
 const NOT_FOUND: u8 = 127;
+const KILLED: u8 = 137;
 const SIGNALLED: i32 = 128;
 const SIGPIPE: u8 = 13;
 pub(crate) const SIGHUP: u8 = 1;
@@ -68,6 +69,14 @@ pub(crate) fn expired(lifetime: Timeout) -> Failure {
     Failure::new(format!("the sandbox has lived for {lifetime}, and its time was up"))
         .hint("give it more with --lifetime")
         .code(TIMED_OUT)
+}
+
+/// All of the sandbox was ended for want of memory, as one with a kernel of its own may be.
+pub(crate) fn out_of_memory(spec: &SandboxSpec) -> Failure {
+    Failure::new(format!("the sandbox ran out of memory (limit {})", spec.limits.memory))
+        .cause("the kernel has ended all of it")
+        .hint("give it more with --memory")
+        .code(KILLED)
 }
 
 pub(crate) fn not_started(failed: Failed, program: &OsStr, spec: &SandboxSpec) -> Failure {

@@ -14,7 +14,9 @@ use crate::conversation::{About, Ended, Screen, converse};
 use crate::failure::{Failure, escape};
 use crate::keys::DetachKeys;
 use crate::network::Blocked;
-use crate::outcome::{SIGHUP, exit_code, expired, left, not_started, output_broken, signalled};
+use crate::outcome::{
+    SIGHUP, exit_code, expired, left, not_started, out_of_memory, output_broken, signalled,
+};
 use crate::output::print_report;
 use crate::ports::say_chosen;
 use crate::record;
@@ -147,8 +149,10 @@ async fn attach(
         // The keeper may have been killed before it could clean up.
         drop(engine.reconcile());
     }
-    if let (Ok(Reason::Expired), Some(lifetime)) = (&kept, spec.life.lifetime) {
-        return Err(expired(lifetime));
+    match (&kept, spec.life.lifetime) {
+        (Ok(Reason::Expired), Some(lifetime)) => return Err(expired(lifetime)),
+        (Ok(Reason::Memory), _) => return Err(out_of_memory(spec)),
+        _ => {}
     }
     match (ended, kept) {
         (Ended::Exited(exited), Ok(_)) => Ok(exit_code(exited, spec)),

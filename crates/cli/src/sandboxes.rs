@@ -66,6 +66,7 @@ fn state(phase: &Phase) -> String {
             (Reason::Exited | Reason::Stopped, _) => format!("stopped {}", ago(*at_ms)),
             (Reason::Expired, _) => format!("time was up {}", ago(*at_ms)),
             (Reason::Idle, _) => format!("idle, stopped {}", ago(*at_ms)),
+            (Reason::Memory, _) => format!("out of memory {}", ago(*at_ms)),
             (Reason::Killed, _) => "killed".to_owned(),
         },
     }

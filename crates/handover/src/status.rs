@@ -115,6 +115,8 @@ pub enum Reason {
     Expired,
     /// Nobody had used it for long enough.
     Idle,
+    /// The kernel ended all of it for want of memory.
+    Memory,
     /// Its init, its supervisor or its keeper was killed.
     Killed,
 }

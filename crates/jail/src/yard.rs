@@ -107,13 +107,16 @@ impl Face {
 /// kernel inside needs several for one of the sandbox's. Where that kernel is refused one, it does not survive it.
 #[must_use]
 pub fn host_limits(backend: Backend, limits: &Limits) -> Limits {
-    const RUNTIME_THREADS: u32 = 64;
+    // One, and those through which it becomes init; a program in Go has a dozen, and more on a larger machine.
+    const CRUN_THREADS: u32 = 4;
+    const RUNC_THREADS: u32 = 64;
     const KERNEL_FACTOR: u32 = 4;
     const KERNEL_THREADS: u32 = 512;
     let pids = limits.pids.count();
     let pids = match backend {
         Backend::Native => pids,
-        Backend::Crun | Backend::Runc => pids.saturating_add(RUNTIME_THREADS),
+        Backend::Crun => pids.saturating_add(CRUN_THREADS),
+        Backend::Runc => pids.saturating_add(RUNC_THREADS),
         Backend::Gvisor => pids.saturating_mul(KERNEL_FACTOR).saturating_add(KERNEL_THREADS),
     };
     Limits { pids: policy::Pids::new(pids), ..*limits }
@@ -207,7 +210,7 @@ impl Yard {
         let bundle = bundle::write(self, &described)?;
         steps.push(Step::File { path: path("bundle/config.json")?, contents: bundle });
         let words = match self.backend {
-            Backend::Gvisor => gvisor::command(&self.runtime, spec, weaken),
+            Backend::Gvisor => gvisor::command(&self.runtime, spec, ids, weaken),
             _ => namespaced::command(self.backend, spec),
         };
         let arguments = words.iter().map(|word| host_path(Path::new(word))).collect::<Result<_, _>>()?;

@@ -32,7 +32,14 @@ pub(crate) fn watch(mut sandbox: Sandbox, engine: &UnixStream, remains: &Remains
     let mut heard = Heard::default();
     let watched = wait_for_walls(&mut sandbox, &mut counts, &mut heard).and_then(|over| match over {
         Some(end) => Ok(end),
-        None => tell_ready(&sandbox, engine).and_then(|()| serve(&mut sandbox, engine, counts, &mut heard)),
+        None => {
+            tell_ready(&sandbox, engine).and_then(|()| serve(&mut sandbox, engine, &mut counts, &mut heard))
+        }
+    });
+    // A kernel of the sandbox's own that is killed for want of memory takes all of it along.
+    let watched = watched.map(|end| match end.reason {
+        Reason::Killed if counts.has_run_out(sandbox.plan.cgroup()) => End::new(Reason::Memory),
+        _ => end,
     });
     let watched = watched.and_then(|end| ask_why(&mut sandbox, end, &mut heard));
     let Sandbox { plan, root, jailed, supervisor, record, kept, .. } = sandbox;
@@ -53,7 +60,7 @@ pub(crate) fn watch(mut sandbox: Sandbox, engine: &UnixStream, remains: &Remains
     let supervisor = match &watched {
         Ok(End { reason: Reason::Exited | Reason::Stopped | Reason::Idle, .. }) => Some(supervisor),
         // It may not have said how it ended. What became of it is on record before anybody hears of the end.
-        Ok(End { reason: Reason::Killed | Reason::Expired, .. }) | Err(_) => {
+        Ok(End { reason: Reason::Killed | Reason::Memory | Reason::Expired, .. }) | Err(_) => {
             let expired = matches!(watched, Ok(End { reason: Reason::Expired, .. }));
             let reason = if expired { StopReason::Time } else { StopReason::Failed };
             let killed = Event::Lost { process: OurProcess::Supervisor };
@@ -119,7 +126,7 @@ fn tell_ready(sandbox: &Sandbox, engine: &UnixStream) -> Result<(), KeeperError>
 fn serve(
     sandbox: &mut Sandbox,
     engine: &UnixStream,
-    mut counts: Counts,
+    counts: &mut Counts,
     heard: &mut Heard,
 ) -> Result<End, KeeperError> {
     // The supervisor ends it in time and with good grace; one that does not is not asked again.
@@ -178,7 +185,7 @@ fn serve(
         }
         let plea = sandbox.supervisor.plea();
         failpoint::pass(Point::KeeperPleaHeard);
-        if let Answered::Over(end) = answer(sandbox, &mut counts, plea) {
+        if let Answered::Over(end) = answer(sandbox, counts, plea) {
             return Ok(end);
         }
     }

@@ -3,6 +3,7 @@
 //! closed before a lane was finished, and the connection is reset.
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -49,9 +50,12 @@ pub async fn relay(mut stream: TcpStream, carrier: Carrier, count: &impl Count) 
     // Bytes wait long enough elsewhere.
     let _ = stream.set_nodelay(true);
     let mut sender = Some(sender);
+    let refused = AtomicBool::new(false);
     let (reading, writing) = stream.split();
-    let ended =
-        tokio::try_join!(send(reading, &mut sender, &handle, count), receive(writing, receiver, count));
+    let ended = tokio::try_join!(
+        send((reading, &refused), &mut sender, &handle, count),
+        receive((writing, &refused), receiver, count)
+    );
     // Before the lane, which would be finished otherwise: the peer is to see that this was not all.
     drop(handle);
     drop(sender);
@@ -68,7 +72,7 @@ pub fn reset(stream: TcpStream) {
 
 /// From the connection to the lane, whose sender is taken when all has been sent.
 async fn send(
-    mut reading: ReadHalf<'_>,
+    (mut reading, refused): (ReadHalf<'_>, &AtomicBool),
     sender: &mut Option<LaneSender>,
     handle: &ChannelHandle,
     count: &impl Count,
@@ -89,21 +93,31 @@ async fn send(
         tokio::select! {
             sent = lane.send(bytes) => if sent.is_err() { return Ok(()) },
             // A peer that does not read must not hide that nobody is left who writes.
-            _ = reading.ready(Interest::ERROR) => return Err(Broken),
+            () = broken(&reading, refused) => return Err(Broken),
         }
     }
     Ok(())
 }
 
+/// Until the connection is broken. That it is said to be ready for an error is not enough: gVisor's kernel says so, too, of
+/// one that both sides have closed in good order. Whoever wrote to it meanwhile may have taken the error.
+async fn broken(reading: &ReadHalf<'_>, refused: &AtomicBool) {
+    let _ = reading.ready(Interest::ERROR).await;
+    if matches!(reading.as_ref().take_error(), Ok(None)) && !refused.load(Ordering::Relaxed) {
+        std::future::pending::<()>().await;
+    }
+}
+
 /// From the lane to the connection, until the lane is finished or the connection takes no more.
 async fn receive(
-    mut writing: WriteHalf<'_>,
+    (mut writing, refused): (WriteHalf<'_>, &AtomicBool),
     mut receiver: LaneReceiver,
     count: &impl Count,
 ) -> Result<(), Broken> {
     while let Some(bytes) = receiver.next().await.map_err(|_| Broken)? {
         let length = bytes.len();
         if write(&mut writing, bytes).await.is_err() {
+            refused.store(true, Ordering::Relaxed);
             // It may still have something to say; the peer does not stall for want of this reader.
             return Ok(());
         }

@@ -2,7 +2,7 @@
 
 use policy::{Report, SandboxSpec, State, Wall};
 
-use crate::sys;
+use crate::{sys, yard};
 
 /// The most descriptors that a process inside has.
 const DESCRIPTORS: u64 = 65536;
@@ -16,8 +16,9 @@ pub(super) fn resource_limits(spec: &SandboxSpec, report: &Report) -> Vec<(u32, 
         limits.push((sys::LIMIT_FILES, DESCRIPTORS));
     }
     if report.state(Wall::PidsLimit) != State::Given && !spec.backend.has_own_kernel() {
-        // Counted in each user namespace on its own since Linux 5.14.
-        limits.push((sys::LIMIT_PROCESSES, u64::from(spec.limits.pids.count())));
+        // Counted in each user namespace on its own since Linux 5.14. A runtime needs some for itself, beside those inside.
+        let pids = yard::host_limits(spec.backend, &spec.limits).pids;
+        limits.push((sys::LIMIT_PROCESSES, u64::from(pids.count())));
     }
     limits
 }
@@ -27,10 +28,14 @@ pub(super) fn resource_limits(spec: &SandboxSpec, report: &Report) -> Vec<(u32, 
 pub(super) fn inner_limits(spec: &SandboxSpec, limits: &[(u32, u64)]) -> Vec<(u32, u64)> {
     let most_files =
         rustix::process::getrlimit(rustix::process::Resource::Nofile).maximum.unwrap_or(u64::MAX);
+    // Nobody may have more than the caller has, and a runtime that is told so does not start.
+    let most_processes =
+        rustix::process::getrlimit(rustix::process::Resource::Nproc).maximum.unwrap_or(u64::MAX);
     let mut limits: Vec<(u32, u64)> = limits
         .iter()
         .map(|(resource, value)| match *resource {
             sys::LIMIT_FILES => (*resource, (*value).min(most_files)),
+            sys::LIMIT_PROCESSES => (*resource, u64::from(spec.limits.pids.count()).min(most_processes)),
             _ => (*resource, *value),
         })
         .collect();

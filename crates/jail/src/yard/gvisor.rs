@@ -4,10 +4,11 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use policy::network::Mode;
-use policy::{Isolation, OciRuntime, Platform, SandboxSpec, Wall, Workspace};
+use policy::{Access, Isolation, OciRuntime, Platform, SandboxSpec, Wall, Workspace};
 
 use super::bundle::Mount;
 use super::{Inside, ROOT};
+use crate::ids::IdMap;
 use crate::network::Place;
 use crate::root::WRITABLE;
 use crate::weaken::Weaken;
@@ -58,9 +59,9 @@ impl Stack {
     }
 }
 
-/// The command line. Never `--rootless`: it is the root of a namespace of ours already, and with that flag it refuses
-/// what it can do there.
-pub(super) fn command(runtime: &OciRuntime, spec: &SandboxSpec, weaken: &Weaken) -> Vec<String> {
+/// The command line. `--rootless` only where there is one id and its kernel does not open files itself, which it would else run
+/// as nobody, of whom there is none: it is the root of a namespace of ours already, and refuses with that flag what it can do there.
+pub(super) fn command(runtime: &OciRuntime, spec: &SandboxSpec, ids: &IdMap, weaken: &Weaken) -> Vec<String> {
     let platform = runtime.platform.unwrap_or(Platform::Systrap);
     let network = Stack::of(spec, weaken).name();
     let mut words = vec![
@@ -80,13 +81,26 @@ pub(super) fn command(runtime: &OciRuntime, spec: &SandboxSpec, weaken: &Weaken)
         "--file-access=shared".to_owned(),
         "--file-access-mounts=exclusive".to_owned(),
         format!("--dcache={}", entries()),
-        format!("--directfs={}", spec.isolation != Isolation::Strict),
+        format!("--directfs={}", opens_files_itself(spec)),
         // Its last words go where its complaints do.
         "--panic-log=/proc/self/fd/2".to_owned(),
     ];
+    if !ids.has_root() && !opens_files_itself(spec) {
+        words.push("--rootless".to_owned());
+    }
     words.extend(["run", "--bundle=/bundle"].map(str::to_owned));
     words.push(spec.id.to_string());
     words
+}
+
+/// Whether its kernel opens files itself. Where it does, it also renames and removes them itself, and it is in another mount
+/// namespace than what covers them: to the host's kernel nothing is mounted there then, and a `.git` of the owner's could be
+/// put away with all that covers it. The process that it asks otherwise has those mounts. So it opens none where it may
+/// write to a tree of the owner's.
+pub(super) fn opens_files_itself(spec: &SandboxSpec) -> bool {
+    let writes_directly = matches!(spec.workspace, Workspace::Direct(_))
+        || spec.mounts.iter().any(|mount| mount.access == Access::ReadWrite);
+    spec.isolation != Isolation::Strict && !writes_directly
 }
 
 /// As many as are of use, and far fewer than it may have descriptors: each entry holds one, two once it was read, and

@@ -1,7 +1,7 @@
 //! What a report says of walls that a runtime puts up. Each backend has its own list: what does not exist there is not on
 //! it, and what stands in its place is.
 
-use policy::{Backend, Isolation, Limits, OciRuntime, Report, SandboxSpec, Standing, State, Wall};
+use policy::{Backend, Limits, OciRuntime, Report, SandboxSpec, Standing, State, Wall};
 
 use super::Stack;
 
@@ -25,9 +25,10 @@ pub(crate) fn report(report: &mut Report, spec: &SandboxSpec, runtime: &OciRunti
     }
     let mut own = Report::default();
     let platform = runtime.platform.map_or("", policy::Platform::name);
-    let files = match spec.isolation {
-        Isolation::Strict => "asks another process for files",
-        Isolation::BestEffort => "opens files itself",
+    let files = if super::gvisor::opens_files_itself(spec) {
+        "opens files itself"
+    } else {
+        "asks another process for files"
     };
     let kernel = format!("gVisor's, which takes system calls by {platform} and {files}");
     match stack {
