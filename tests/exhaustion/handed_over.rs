@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::Path;
 
-use harness::{Agentbox, Caller, Subtree, callers_alone, leaks};
+use harness::{Agentbox, Subtree, callers_alone, leaks};
 use rustix::process::geteuid;
 
 use crate::memory;
