@@ -58,16 +58,21 @@ impl LeakCount {
     #[track_caller]
     pub fn assert_goes_within(&self, patience: Duration, kind: impl Fn(&str) -> bool) {
         let deadline = Instant::now() + patience;
+        // What is there each time is left. What comes and goes meanwhile is of others, who run beside us.
+        let mut left: Option<Vec<String>> = None;
         loop {
-            let left: Vec<_> = leaks()
-                .since(self)
-                .into_iter()
-                .filter(|line| kind(line.split(' ').next().unwrap_or("")))
-                .collect();
-            if left.is_empty() {
+            let now = leaks().since(self);
+            let counts = |line: &String| kind(line.split(' ').next().unwrap_or(""));
+            let now = now.into_iter().filter(counts);
+            let still: Vec<String> = match &left {
+                Some(before) => now.filter(|line| before.contains(line)).collect(),
+                None => now.collect(),
+            };
+            if still.is_empty() {
                 return;
             }
-            assert!(Instant::now() < deadline, "left behind: {left:#?}");
+            assert!(Instant::now() < deadline, "left behind: {still:#?}");
+            left = Some(still);
             std::thread::sleep(Duration::from_millis(5));
         }
     }

@@ -253,7 +253,7 @@ impl Job {
             }
             () = self.abandoned.notified() => (Progress::Lost, false),
             // Init would have ended it long since, and does not even answer: it is not waited for either.
-            () = overdue.is_certain() => (Progress::Exited(TIMED_OUT), false),
+            () = overdue.comes() => (Progress::Exited(TIMED_OUT), false),
         };
         // Not above: a question that was dropped halfway would leave its answer to the next one.
         let end = match end {

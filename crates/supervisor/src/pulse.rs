@@ -36,7 +36,7 @@ impl Overdue {
 
     /// Comes back once its time is up and init does not answer. One that does may still have a slow reader of the
     /// outputs; what is paused cannot answer and is not late.
-    pub(crate) async fn is_certain(mut self) {
+    pub(crate) async fn comes(mut self) {
         let Some(after) = self.after else { return pending().await };
         sleep(after).await;
         loop {
