@@ -41,17 +41,37 @@ say "end to end"
 # Most of what they do is to wait.
 RUST_TEST_THREADS="${RUST_TEST_THREADS:-6}" env --default-signal=INT,QUIT cargo test --locked -p agentbox-tests
 
-say "end to end, on other backends: the walls"
+# On other backends: every wall, and of all else that a sandbox promises one test of each kind, by name; the long form runs all.
+kinds=(
+  mounts::a_repository mounts::new_files exits::out_of_memory exits::ended_by streams::binary_both terminal::control_c
+  endings::everything_ends endings::a_killed_process options::limits
+  cycle::made_used cycle::nothing_is_left files::a_tree_goes passing:: pause::what_is_paused pause::limits_of ports::traffic::much
+  record::everything record::whoever ends::limits terminals::a_run_is_left usage::what_each
+  direct_walls::nothing_of_any_git_is_changed layer::what_is_written together:: walls::nothing_leaves policies:: led::no_server
+  exhaustion_52_processes exhaustion_53_memory exhaustion_55_a_reader life_62_killed life_65_many_at runtimes::python::
+)
+suites=(functional stay review network exhaustion life positive chaos)
+skipped="$(mktemp)"
+on_backend() { # BACKEND WORDS...: the tests of other words, and what they leave out noted.
+  AGENTBOX_TEST_BACKEND="$1" RUST_TEST_THREADS="${RUST_TEST_THREADS:-6}" env --default-signal=INT,QUIT \
+    cargo test --locked -p agentbox-tests "${@:2}" 2>&1 | tee >(grep -o 'left out on .*' | sort -u >>"$skipped")
+}
 for backend in gvisor crun runc; do
   program="$(case "$backend" in gvisor) echo runsc ;; *) echo "$backend" ;; esac)"
   if PATH="/usr/local/libexec/agentbox-tests:$PATH" command -v "$program" >/dev/null; then
-    say "$backend"
-    AGENTBOX_TEST_BACKEND="$backend" RUST_TEST_THREADS="${RUST_TEST_THREADS:-6}" env --default-signal=INT,QUIT \
-      cargo test --locked -p agentbox-tests --test isolation
+    say "end to end, on $backend"
+    on_backend "$backend" --test isolation
+    case "$AGENTBOX_TEST_FORM" in
+      full) on_backend "$backend" --no-fail-fast $(printf -- '--test %s ' "${suites[@]}") ;;
+      *) on_backend "$backend" $(printf -- '--test %s ' "${suites[@]}") -- "${kinds[@]}" ;;
+    esac
   else
     echo "skipped: there is no $program (tests/setup.sh builds or installs it as root)" >&2
   fi
 done
+say "what of these is about nothing on a backend, and why"
+sort -u "$skipped" >&2
+rm -f "$skipped"
 
 say "in virtual machines: pure cgroup v2, and a systemd user session"
 if command -v qemu-system-x86_64 >/dev/null && ls /boot/vmlinuz-*-cloud-* >/dev/null 2>&1; then

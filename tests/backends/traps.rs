@@ -71,6 +71,33 @@ callers!(a_tree_of_many_files_is_read_without_running_out_of_descriptors, |calle
     assert_eq!(finished.assert_success().stdout(), "18000\n0\n");
 });
 
+// The host's kernel keeps a mounted place where it is only for those in whose namespace it is mounted, which gVisor's kernel is
+// not where it renames files itself: then the owner's next git command would run what the agent has put there instead.
+callers!(what_is_covered_stays_where_it_is, |caller| {
+    for backend in backends() {
+        let tree = caller.directory();
+        let write = |path: &str, text: &str| {
+            let path = tree.path().join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(&path, text).unwrap();
+            path.ancestors().take_while(|above| above.starts_with(tree.path())).for_each(|it| caller.own(it));
+        };
+        write(".git/config", "[core]\n");
+        write("deep/er/.git/config", "[core]\n");
+        write("link/.git", "gitdir: ../.git\n");
+        let attack = "mv .git x; mv deep x; mv deep/er x; mv deep/er/.git x; mv link x; mv link/.git x; rm -f link/.git; \
+                      mkdir e; mv -T e .git; echo evil > f; mv -T f link/.git; rm -rf .git deep link; echo tried > here";
+        let script = format!(
+            "cd /m; ({attack}) 2>/dev/null; unshare -Urm sh -c 'umount .git; {attack}' 2>/dev/null; true"
+        );
+        let mount = format!("{}:/m:rw", tree.path().display());
+        with(caller, backend).options(["--mount", &mount]).run(["sh", "-c", &script]).assert_success();
+        let read = |path: &str| fs::read_to_string(tree.path().join(path)).unwrap_or_default();
+        let found = ["here", ".git/config", "deep/er/.git/config", "link/.git"].map(read);
+        assert_eq!(found, ["tried\n", "[core]\n", "[core]\n", "gitdir: ../.git\n"], "{backend}");
+    }
+});
+
 // With `--isolation strict` it asks another process for files; what it does with a network is in own_stack.rs.
 callers!(strict_isolation_takes_its_own_kernel_for_everything, |caller| {
     if !has_gvisor() || caller != Caller::Root {

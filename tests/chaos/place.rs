@@ -41,6 +41,7 @@ impl Place {
         }
         fs::create_dir(place.path("run")).unwrap();
         caller.own(&place.path("run"));
+        harness::know_runtime(caller, &place.path("state"));
         place
     }
 

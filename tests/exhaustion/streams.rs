@@ -5,7 +5,8 @@ use std::io::Read as _;
 use std::process::{Child, ChildStdout, Stdio};
 use std::time::{Duration, Instant};
 
-use harness::{Agentbox, Caller, callers, host_processes, is_full};
+use harness::{Agentbox, Caller, backend, callers, host_processes, is_full};
+use policy::Backend;
 
 /// What each of our processes may have held in memory at any time.
 const LARGEST_KIB: u64 = 32 * 1024;
@@ -31,7 +32,7 @@ impl Flood {
         std::io::copy(&mut stdout.take(most), &mut std::io::sink()).unwrap()
     }
 
-    /// The program that was called, the keeper, the supervisor and init.
+    /// The program that was called, the keeper, the supervisor and init, or the runtime that has it.
     fn ours(&self) -> Vec<i32> {
         let all = host_processes();
         let children = |parent: i32| all.iter().filter(move |it| it.parent == parent).map(|it| it.pid);
@@ -46,6 +47,11 @@ impl Flood {
         assert_eq!(ours.len(), 4, "the sandbox does not run");
         for pid in ours {
             let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+            // What a runtime holds is its own affair, and counts as the sandbox's.
+            let name = status.lines().next().and_then(|line| line.strip_prefix("Name:")).unwrap_or_default();
+            if backend() != Backend::Native && !name.trim().starts_with("agentbox") {
+                continue;
+            }
             let peak = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
             let peak: u64 =
                 peak.and_then(|peak| peak.trim().trim_end_matches(" kB").parse().ok()).unwrap_or(0);

@@ -5,7 +5,7 @@ use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
-use harness::{Agentbox, Caller, Finished, callers, copy_program};
+use harness::{Agentbox, Caller, Finished, backend, callers, copy_program};
 
 fn mounted(caller: Caller, source: &Path, target: &str, script: &str) -> Finished {
     let mount = format!("{}:{target}", source.display());
@@ -78,6 +78,11 @@ callers!(new_files_belong_to_the_owner_of_the_directory, |caller| {
     let finished = mounted(caller, tree.path(), "/m:rw", script);
     assert_eq!(finished.assert_success().stdout(), "1000:1000\n".repeat(3));
     for path in ["a", "a/b", "a/b/file", "a/b/link", "a/hard", "fifo"] {
+        if path == "fifo" && backend().has_own_kernel() {
+            // What is no file is its kernel's own, and on no disk.
+            assert!(!tree.path().join(path).exists());
+            continue;
+        }
         let metadata = fs::symlink_metadata(tree.path().join(path)).unwrap();
         assert_eq!((metadata.uid(), metadata.gid()), owner, "{path}");
     }
@@ -134,8 +139,8 @@ callers!(a_repository_is_read_only_in_a_writable_tree, |caller| {
     write(caller, &tree.path().join(".git/config"), "[core]\n");
     write(caller, &tree.path().join("worktree/.git"), "gitdir: ../.git/worktrees/x\n");
     let script = "cd /m; echo evil >> .git/config; echo evil > .git/hooks/post-checkout; echo / > .git/commondir; \
-                  rm -rf .git; mv .git elsewhere; touch vendor/.git/x; echo evil > worktree/.git; \
-                  rm worktree/.git; echo fine > source; ls -A";
+                  rm -rf .git; mv .git elsewhere; mv vendor elsewhere; mv worktree elsewhere; touch vendor/.git/x; \
+                  echo evil > worktree/.git; rm worktree/.git; echo fine > source; ls -A";
     let finished = mounted(caller, tree.path(), "/m:rw", script);
     assert_eq!(finished.assert_success().stdout(), ".git\nsource\nvendor\nworktree\n");
     let read = |path: &str| fs::read_to_string(tree.path().join(path)).unwrap();

@@ -32,7 +32,8 @@ impl Screen {
 
     fn tmux(&self, words: &[&str]) -> Output {
         let socket = self.directory.path().join("tmux");
-        let mut command = self.caller.command(Path::new("/usr/bin/tmux"));
+        let variables = [("PATH".to_owned(), harness::path())];
+        let mut command = self.caller.command_behind(&[], Path::new("/usr/bin/tmux"), &variables);
         command.arg("-u").arg("-S").arg(socket).args(words).output().unwrap()
     }
 

@@ -94,6 +94,8 @@ callers!(control_z_suspends_a_job_of_the_shell_inside, |caller| {
 
 callers!(agentbox_itself_can_be_suspended, |caller| {
     let mut pty = Pty::start(Agentbox::shipped(caller), &["cat"]);
+    // Until it is, what is typed is shown by the terminal outside as well.
+    pty.wait_until("raw", Pty::is_raw);
     pty.type_keys("before\r");
     pty.wait_for("before\r\nbefore");
     pty.signal(Signal::TSTP);

@@ -52,7 +52,7 @@ const SECRETS: [&str; 8] = [
 fn at_home(caller: Caller, home: &Path) -> Agentbox {
     let path = |directory: &str| home.join(directory).display().to_string();
     let entries = [path(".cargo/bin"), path(".local/bin"), path(".nvm/versions/node/v1/bin"), path("go/bin")];
-    let path = format!("{}:/usr/bin:/bin", entries.join(":"));
+    let path = format!("{}:{}", entries.join(":"), harness::path());
     let agentbox = Agentbox::shipped(caller).env("PATH", &path).env("HOME", &home.display().to_string());
     match caller {
         // Root's own home would come after the variable.

@@ -7,12 +7,12 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use harness::{Agentbox, backend, breach, breach_all, callers, holds, is_on, is_root, stands};
+use harness::{Agentbox, HOST_KERNEL, backend, breach, breach_all, callers, holds, is_on, is_root, stands};
 use policy::{Backend, Wall};
 
 use crate::canary::{Canaries, token};
 use crate::listener::Listener;
-use crate::{HOST_KERNEL, all_refused, none_of, probe};
+use crate::{all_refused, none_of, probe};
 
 callers!(files_01_host_canaries, |caller| {
     let canaries = Canaries::plant(caller);

@@ -34,7 +34,7 @@ true
 "#;
 
 callers!(kernel_19_files_of_the_kernel, |caller| {
-    if !harness::is_on(crate::HOST_KERNEL, "they are its own kernel's") {
+    if !harness::is_on(harness::HOST_KERNEL, "they are its own kernel's") {
         return;
     }
     let settings =
@@ -108,7 +108,7 @@ impl Terminal {
 }
 
 callers!(kernel_a_second_wall_around_files, |caller| {
-    if !harness::is_on(crate::HOST_KERNEL, "its kernel has no Landlock") {
+    if !harness::is_on(harness::HOST_KERNEL, "its kernel has no Landlock") {
         return;
     }
     let modules = fs::read_to_string("/sys/kernel/security/lsm").unwrap_or_else(|_| "landlock".to_owned());

@@ -23,11 +23,6 @@ mod supervisor;
 mod syscalls;
 
 use harness::{Agentbox, probe_mount};
-use policy::Backend;
-
-/// The backends with which what runs inside asks the host's kernel; with the others a test of that kernel's calls, of our
-/// filter on them or of Landlock is about nothing.
-const HOST_KERNEL: &[Backend] = &[Backend::Native, Backend::Crun, Backend::Runc];
 
 /// Runs a command of the probe inside and gives what it printed.
 #[track_caller]

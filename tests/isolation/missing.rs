@@ -90,7 +90,7 @@ fn assert_reported(before: &LeakCount, line: &str, sandbox: impl Fn() -> Agentbo
 }
 
 callers_alone!(kernel_22_landlock_taken_away, |caller| {
-    if !harness::is_on(crate::HOST_KERNEL, "its kernel has no Landlock") {
+    if !harness::is_on(harness::HOST_KERNEL, "its kernel has no Landlock") {
         return;
     }
     // Without a capability a filter needs no_new_privs, which takes newuidmap's powers away.

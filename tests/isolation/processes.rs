@@ -16,7 +16,7 @@ use crate::canary::Canaries;
 use crate::{all_refused, none_of, probe};
 
 callers!(processes_10_init_is_out_of_reach, |caller| {
-    if !harness::is_on(crate::HOST_KERNEL, "what its kernel shows of a process is its own") {
+    if !harness::is_on(harness::HOST_KERNEL, "what its kernel shows of a process is its own") {
         return;
     }
     let check: harness::Check<'_> =
@@ -180,7 +180,7 @@ callers!(processes_13_working_directories, |caller| {
 });
 
 callers!(processes_13_hostile_environment, |caller| {
-    if !harness::is_on(crate::HOST_KERNEL, "what runs inside is none of the host's processes") {
+    if !harness::is_on(harness::HOST_KERNEL, "what runs inside is none of the host's processes") {
         return;
     }
     if !is_root("look into processes that are not dumpable") {
@@ -284,7 +284,7 @@ callers!(processes_nobody_inside_is_root, |caller| {
 });
 
 callers!(processes_a_caller_that_ignores_signals, |caller| {
-    if !harness::is_on(crate::HOST_KERNEL, "its kernel does not tell") {
+    if !harness::is_on(harness::HOST_KERNEL, "its kernel does not tell") {
         return;
     }
     let ignoring = ["/usr/bin/env", "--ignore-signal=CHLD,HUP,INT,TERM"];

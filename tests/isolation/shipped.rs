@@ -27,7 +27,7 @@ fn the_shipped_init_takes_no_wall_away() {
 
 #[test]
 fn the_switch_does_nothing_in_the_shipped_program() {
-    if !harness::is_on(crate::HOST_KERNEL, "there is no filter of ours") {
+    if !harness::is_on(harness::HOST_KERNEL, "there is no filter of ours") {
         return;
     }
     as_caller(Caller::Root, together, |caller| {

@@ -9,7 +9,7 @@ use crate::listener::Listener;
 use crate::{none_of, probe};
 
 callers!(kernel_17_socket_families, |caller| {
-    if !harness::is_on(crate::HOST_KERNEL, "they are its own kernel's") {
+    if !harness::is_on(harness::HOST_KERNEL, "they are its own kernel's") {
         return;
     }
     stands(caller, Wall::Seccomp, &|start| {

@@ -65,7 +65,7 @@ fn owner_of_undumpable(pid: i32) -> u32 {
 }
 
 callers!(kernel_22_live_filters, |caller| {
-    if !harness::is_on(crate::HOST_KERNEL, "there is no filter of ours") {
+    if !harness::is_on(harness::HOST_KERNEL, "there is no filter of ours") {
         return;
     }
     if !is_root("look at the filter of a live process") {

@@ -34,7 +34,7 @@ fn outcomes(sandbox: Agentbox) -> BTreeMap<(String, u32), String> {
 }
 
 callers!(kernel_15_every_number, |caller| {
-    if !harness::is_on(crate::HOST_KERNEL, "they are its own kernel's") {
+    if !harness::is_on(harness::HOST_KERNEL, "they are its own kernel's") {
         return;
     }
     let golden = golden("sandbox");
@@ -81,7 +81,7 @@ fn is_a_matter_of_time(one: &str, other: &str) -> bool {
 }
 
 callers!(kernel_16_no_nested_namespaces, |caller| {
-    if !harness::is_on(crate::HOST_KERNEL, "they are its own kernel's") {
+    if !harness::is_on(harness::HOST_KERNEL, "they are its own kernel's") {
         return;
     }
     let check: harness::Check<'_> = &|start| {
@@ -106,7 +106,7 @@ callers!(kernel_16_no_nested_namespaces, |caller| {
 });
 
 callers!(kernel_18_young_parts_of_the_kernel, |caller| {
-    if !harness::is_on(crate::HOST_KERNEL, "they are its own kernel's") {
+    if !harness::is_on(harness::HOST_KERNEL, "they are its own kernel's") {
         return;
     }
     breach(caller, Wall::Seccomp, &|start| all_refused(&probe(start(), &["forbidden"]), &["EPERM"]));

@@ -6,13 +6,21 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use harness::{Agentbox, Dice, HostProcess, callers_alone, host_processes, is_full};
+use harness::{Agentbox, Dice, HostProcess, backend, callers_alone, host_processes, is_full};
+use policy::Backend;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
 use crate::remains::Remains;
 
 /// A sandbox stands well within this time, so that every moment of its making is hit.
-const LONGEST: Duration = Duration::from_millis(30);
+fn longest() -> Duration {
+    Duration::from_millis(match backend() {
+        Backend::Native => 30,
+        Backend::Crun | Backend::Runc => 100,
+        Backend::Gvisor => 500,
+    })
+}
+
 /// Whatever was killed, the program that was called ends within this time.
 const PATIENCE: Duration = Duration::from_secs(10);
 
@@ -83,7 +91,7 @@ callers_alone!(life_62_killed_at_any_moment, |caller| {
     let before = Remains::before();
     for round in 0..rounds {
         let target = Target::ALL[round % Target::ALL.len()];
-        let delay = dice.delay(LONGEST);
+        let delay = dice.delay(longest());
         let after = format!("round {round}: kill -9 of the {target:?} after {delay:?}");
         let child = start(&Agentbox::shipped(caller));
         std::thread::sleep(delay);
@@ -112,7 +120,7 @@ callers_alone!(life_62_interrupted_at_any_moment, |caller| {
     let rounds = if is_full() { 300 } else { 30 };
     let before = Remains::before();
     for round in 0..rounds {
-        let delay = dice.delay(LONGEST);
+        let delay = dice.delay(longest());
         let after = format!("round {round}: Ctrl-C after {delay:?}");
         let child = start(&Agentbox::shipped(caller));
         std::thread::sleep(delay);

@@ -39,7 +39,9 @@ callers!(life_63_a_shot_at_everyone_hits_no_host, |caller| {
     // From the side, so that the command itself is hit. Init is nobody's target, whatever the signal.
     let script = "kill -9 1; kill -KILL 1; kill -SEGV 1; (setsid sh -c 'kill -9 -1' &); sleep 600";
     let finished = Agentbox::shipped(caller).run(["bash", "-c", script]);
-    finished.assert_code(137);
+    // Only gVisor's kernel lets whoever has init's id end it, who is the agent where there is one id: its own sandbox ends.
+    let ends_itself = harness::backend().has_own_kernel() && caller == Caller::Single;
+    finished.assert_code(if ends_itself { 125 } else { 137 });
     neighbour.write(b"still here\n");
     neighbour.wait_for("still here\n");
     neighbour.finish().assert_success();

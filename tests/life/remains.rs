@@ -1,10 +1,6 @@
 //! What of a sandbox that ended is still there, given a moment: the kernel takes namespaces apart in its own time.
 
-use std::time::{Duration, Instant};
-
-use harness::{Agentbox, Caller, HostProcess, LeakCount, leaks};
-
-const PATIENCE: Duration = Duration::from_secs(5);
+use harness::{Agentbox, Caller, LeakCount, leaks};
 
 /// The state before a sandbox that will end badly.
 #[derive(Debug)]
@@ -37,23 +33,13 @@ impl Remains {
 
     #[track_caller]
     fn wait(&self, after: &str, counts: impl Fn(&str) -> bool) {
-        let deadline = Instant::now() + PATIENCE;
-        loop {
-            let mut left = leaks().since(&self.0);
-            left.retain(|line| counts(line) && !awaits_init(line));
-            if left.is_empty() {
-                return;
-            }
-            assert!(Instant::now() < deadline, "{after}: left behind: {left:#?}");
-            std::thread::sleep(Duration::from_millis(10));
-        }
+        let left = self.0.wait(|line| counts(line) && !is_namespace(line));
+        assert!(left.is_empty(), "{after}: left behind: {left:#?}");
     }
 }
 
-/// Whether a line is that of a dead orphan, whose number the host's own init frees whenever it gets to it. Until
-/// then some of its namespaces still have names; those of the living come with a line for their process.
-fn awaits_init(line: &str) -> bool {
-    let pid = line.strip_prefix("process ").and_then(|rest| rest.split(' ').next()?.parse().ok());
-    let is_dead = |process: HostProcess| process.state == 'Z' && process.parent == 1;
-    line.starts_with("namespace ") || pid.and_then(HostProcess::read).is_some_and(is_dead)
+/// Whether a line is that of a namespace. A dead orphan, whose number the host's own init frees whenever it gets to it, still
+/// has some; those of the living come with a line for their process.
+fn is_namespace(line: &str) -> bool {
+    line.starts_with("namespace ")
 }

@@ -161,11 +161,13 @@ callers!(whatever_address_it_is_sent_from_it_is_led, |caller| {
         "::1",
         "2001:db8::7",
     ];
-    let argv = ["python3", "-c", FROM].into_iter().chain(sources);
+    // gVisor's kernel lets nobody bind an address of IPv6 that is none of the machine's own.
+    let new = if harness::is_on(harness::HOST_KERNEL, "no foreign address can be bound") { 2 } else { 1 };
+    let argv = ["python3", "-c", FROM].into_iter().chain(sources).take(3 + 6 + new);
     let finished = internet.agentbox(caller).options(options).run(argv);
-    let (old, new) = ("300000 198.18.0.1 192.0.2.99 53 here\n", "300000 198.18.0.1 2001:db8::99 53 \n");
+    let (four, six) = ("300000 198.18.0.1 192.0.2.99 53 here\n", "300000 198.18.0.1 2001:db8::99 53 \n");
     let said = finished.assert_success().stdout();
-    assert_eq!(said, old.repeat(6) + &new.repeat(2), "{}", finished.stderr());
+    assert_eq!(said, four.repeat(6) + &six.repeat(new), "{}", finished.stderr());
 });
 
 /// Sends datagrams without being connected, to whom no refusal is told later.

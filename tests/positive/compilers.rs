@@ -114,7 +114,7 @@ cargo build --quiet --offline
 ./target/debug/example
 cargo test --quiet --offline | grep -o 'test result: ok'
 "#;
-        let path = format!("{}:/usr/bin:/bin", programs.display());
+        let path = format!("{}:{}", programs.display(), harness::path());
         let agentbox = Agentbox::shipped(caller).env("PATH", &path).option("--tools");
         assert_eq!(script(agentbox, text).stdout(), "answer 42\ntest result: ok\n");
     });

@@ -10,6 +10,7 @@ mod tools;
 
 use std::io::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
 use harness::{Agentbox, Finished};
 use rustix::process::geteuid;
@@ -27,7 +28,8 @@ fn has(program: &str) -> bool {
 /// Runs a shell script in /workspace, which stops at the first command that fails.
 #[track_caller]
 fn script(agentbox: Agentbox, text: &str) -> Finished {
-    let finished = agentbox.option("--timeout=5m").run(["sh", "-euc", text]);
+    let running = agentbox.option("--timeout=5m").start(["sh", "-euc", text]);
+    let finished = running.finish_within(Duration::from_secs(330));
     finished.assert_success();
     finished
 }

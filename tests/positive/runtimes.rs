@@ -138,6 +138,8 @@ fn node_sizes_itself_by_the_limits() {
         }
         let program = "console.log(process.constrainedMemory())";
         let finished = Agentbox::shipped(caller).option("--memory=1G").run(["node", "-e", program]);
-        assert_eq!(finished.assert_success().stdout(), "1073741824\n");
+        // A kernel of the sandbox's own shows nothing of the host's limits.
+        let expected = if harness::backend().has_own_kernel() { "0\n" } else { "1073741824\n" };
+        assert_eq!(finished.assert_success().stdout(), expected);
     });
 }

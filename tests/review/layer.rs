@@ -91,7 +91,9 @@ callers!(at_workspace_and_at_its_own_path, |caller| {
     let shown = project.run(&script);
     assert!(shown == "/workspace\none\nnew\nrefused\n" || shown == "/workspace\none\nnew\n", "{shown}");
     let shown = project.run_with(&["--workdir", &format!("{path}/src")], "pwd; ls").assert_success().stdout();
-    assert_eq!(shown, format!("{path}/src\ndeep\n"));
+    // To a kernel of its own the second place is a link to the first, which it follows.
+    let place = if harness::backend().has_own_kernel() { "/workspace" } else { &path };
+    assert_eq!(shown, format!("{place}/src\ndeep\n"));
 });
 
 callers!(mounts_within_it, |caller| {

@@ -19,6 +19,7 @@ impl Project {
     /// An empty one, which is no repository.
     pub(crate) fn empty(caller: Caller) -> Self {
         let project = Self { caller, place: caller.directory() };
+        harness::know_runtime(caller, &project.state());
         project.directory("project");
         project
     }

@@ -1,13 +1,21 @@
 //! Which backend the suites are run on: the native one, or the one that AGENTBOX_TEST_BACKEND names. Programs of other
 //! backends that tests/setup.sh has built come first in PATH.
 
+use std::fs;
+use std::io::Write as _;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::Path;
-use std::sync::LazyLock;
+use std::sync::{LazyLock, Mutex, PoisonError};
 
 use policy::Backend;
 
+use crate::{Agentbox, Caller};
+
 /// Where tests/setup.sh puts the programs that it builds, for every user to execute.
 const TOOLS: &str = "/usr/local/libexec/agentbox-tests";
+
+/// What a state directory has of runtimes.
+const KNOWN_FILE: &str = "backends.json";
 
 /// The backend under test.
 #[must_use]
@@ -21,14 +29,45 @@ pub fn backend() -> Backend {
     *BACKEND
 }
 
-/// Whether the test is about the backend under test; else it says that it is skipped.
+/// The backends with which what runs inside is a process of the host's and asks its kernel. With the others a test of that
+/// kernel's calls, of our filter on them, of Landlock, or of what the host sees of a process, is about nothing.
+pub const HOST_KERNEL: &[Backend] = &[Backend::Native, Backend::Crun, Backend::Runc];
+
+/// Whether the test, or this part of it, is about the backend under test; else it is said that and why it is left out, and
+/// tests/run.sh lists it in the end.
 #[must_use]
-pub fn is_on(backends: &[Backend], what: &str) -> bool {
+#[track_caller]
+pub fn is_on(backends: &[Backend], why: &str) -> bool {
     let is_on = backends.contains(&backend());
     if !is_on {
-        eprintln!("skipped on {}: {what}", backend());
+        let thread = std::thread::current();
+        let test = thread.name().unwrap_or("a test").to_owned();
+        // Not by the test runner's own output, which hides what successful tests print.
+        let _ = writeln!(std::io::stderr(), "left out on {}: {test}: {why}", backend());
     }
     is_on
+}
+
+/// Gives a state directory that is not there yet what the program finds out when it first meets a runtime: for that it runs a
+/// whole sandbox, with a record, which is no part of most tests.
+pub fn know_runtime(caller: Caller, state: &Path) {
+    static KNOWN: Mutex<Vec<(Caller, Vec<u8>)>> = Mutex::new(Vec::new());
+    if backend() == Backend::Native {
+        return;
+    }
+    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    if !known.iter().any(|(whose, _)| *whose == caller) {
+        let home = caller.directory();
+        let first = home.path().join("state");
+        let agentbox = Agentbox::shipped(caller).env("AGENTBOX_HOME", &first.display().to_string());
+        agentbox.run(["true"]).assert_success();
+        known.push((caller, fs::read(first.join(KNOWN_FILE)).unwrap()));
+    }
+    let found = known.iter().find(|(whose, _)| *whose == caller).expect("what was just found out");
+    fs::DirBuilder::new().mode(0o700).create(state).unwrap();
+    fs::write(state.join(KNOWN_FILE), &found.1).unwrap();
+    caller.own(state);
+    caller.own(&state.join(KNOWN_FILE));
 }
 
 /// The words that choose it, and with AGENTBOX_TEST_ISOLATION=strict those that ask for every wall.

@@ -28,7 +28,7 @@ mod sys;
 mod turn;
 
 pub use agentbox::Agentbox;
-pub use backend::{backend, is_on, path};
+pub use backend::{HOST_KERNEL, backend, is_on, know_runtime, path};
 pub use binaries::{Binaries, binaries, copy_program, probe_mount};
 pub use caller::Caller;
 pub use control::{Check, breach, breach_all, holds, is_ours, stands};

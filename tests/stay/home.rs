@@ -16,7 +16,9 @@ pub(crate) struct Home {
 
 impl Home {
     pub(crate) fn new(caller: Caller) -> Self {
-        Self { caller, state: caller.directory() }
+        let home = Self { caller, state: caller.directory() };
+        harness::know_runtime(caller, &home.state());
+        home
     }
 
     pub(crate) fn state(&self) -> PathBuf {
@@ -130,7 +132,7 @@ impl Home {
 
     /// Puts the state on a disk of its own that holds little.
     pub(crate) fn small_disk(&self) -> SmallDisk {
-        std::fs::create_dir(self.state()).unwrap();
+        let _ = std::fs::create_dir(self.state());
         let options = format!("size=128k,mode=700,uid={},gid={}", self.caller.uid(), self.caller.gid());
         let mut mount = Command::new("mount");
         mount.args(["-t", "tmpfs", "-o", &options, "agentbox-test"]).arg(self.state());

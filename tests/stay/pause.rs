@@ -5,7 +5,7 @@ use std::fs;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use harness::{callers, callers_alone, leaks};
+use harness::{backend, callers, callers_alone, leaks};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::home::Home;
@@ -23,6 +23,20 @@ fn wait_for_pulse(home: &Home, id: &str) {
     while pulse(home, id) < before + 4 {
         assert!(Instant::now() < deadline, "nothing moves");
         sleep(Duration::from_millis(5));
+    }
+}
+
+/// Nobody was told to wait for those that are stopped one by one, where no cgroup holds all at once.
+#[track_caller]
+fn wait_for_stillness(home: &Home, id: &str) {
+    let deadline = Instant::now() + Duration::from_secs(5);
+    loop {
+        let before = pulse(home, id);
+        sleep(Duration::from_millis(300));
+        if pulse(home, id) == before {
+            return;
+        }
+        assert!(Instant::now() < deadline, "something moves");
     }
 }
 
@@ -120,11 +134,23 @@ callers!(limits_of_a_running_sandbox_change_or_that_is_refused, |caller| {
     };
     let hog = ["exec", &id, "--", "sh", "-c", "head -c 100M /dev/zero | tail -c 100M | wc -c"];
     assert_eq!(home.say(&hog).assert_success().stdout(), "104857600\n");
-    let updated = home.say(&["update", &id, "--memory", "64M", "--cpus", "0.5"]);
+    let update = || home.say(&["update", &id, "--memory", "64M", "--cpus", "0.5"]);
+    let mut updated = update();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    // A kernel of the sandbox's own gives back what is not used any more when it gets to it.
+    while backend().has_own_kernel() && updated.stderr().contains("of memory, more than that") {
+        assert!(Instant::now() < deadline, "{updated:?}");
+        updated = update();
+    }
     if caller == Caller::Root {
         updated.assert_success();
         assert_ne!(home.say(&hog).stdout(), "104857600\n");
         assert!(home.say(&["audit", &id]).assert_success().stdout().contains("updated"));
+        if home.entry(&id)["reason"] == "memory" {
+            // A kernel of the sandbox's own may be what is killed, and all ends with it.
+            assert!(harness::backend().has_own_kernel());
+            home.say(&["start", &id]).assert_success();
+        }
         // All or none: what is in use cannot be taken away, and then the rest stays, too.
         home.exec(&id, &["sh", "-c", "head -c 40M /dev/zero > /tmp/hoard"]);
         let refused = home.say(&["update", &id, "--memory", "16M", "--cpus", "2"]);
@@ -172,9 +198,7 @@ callers!(too_much_on_the_disk_pauses_it, |caller| {
     // By one call: what is paused halfway would go on later, and be too much again.
     home.say(&["exec", "--detach", &id, "--", "fallocate", "-l", "42M", "large"]).assert_success();
     assert!(wait_for_pause(&home, &id).contains("--disk"));
-    let before = pulse(&home, &id);
-    sleep(Duration::from_millis(300));
-    assert_eq!(pulse(&home, &id), before, "something moves");
+    wait_for_stillness(&home, &id);
     // The owner lets it go on, and it does until there is a tenth more.
     home.say(&["resume", &id]).assert_success();
     wait_for_pulse(&home, &id);

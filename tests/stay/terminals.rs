@@ -76,7 +76,7 @@ callers!(an_editor_is_there_again_as_it_was, |caller| {
     pty.type_keys(LEAVE);
     assert_eq!(pty.finish(), 0);
     // What vi had taken is given back: the other screen is left.
-    assert!(pty.seen().contains("\x1b[?1049l"), "{:?}", pty.seen());
+    pty.wait_for("\x1b[?1049l");
 
     let mut again = home.pty(&["attach", &id, "edit"]);
     again.wait_for("changed here");

@@ -55,13 +55,20 @@ impl Engine {
         LivingCgroup::of(&keeper::cgroups(&self.runtime(id)))
     }
 
+    /// The cgroup by which everything inside stands still, where there is one. A kernel of the sandbox's own does not survive
+    /// being frozen in the middle of what it does: what it runs is stopped by it.
+    fn freezer(&self, id: &SandboxId) -> Option<LivingCgroup> {
+        let own_kernel = self.spec(id).is_ok_and(|spec| spec.backend.has_own_kernel());
+        self.cgroup(id).filter(|cgroup| !own_kernel && cgroup.can_freeze())
+    }
+
     /// Stops everything inside where it stands. Nothing happens to one that stands still.
     pub async fn pause(&self, id: &SandboxId) -> Result<(), EngineError> {
         if !self.is_running(id) {
             return Err(EngineError::NotRunning(id.to_string()));
         }
         let _turn = self.take_turn(id)?;
-        let freezer = self.cgroup(id).filter(LivingCgroup::can_freeze);
+        let freezer = self.freezer(id);
         let path = self.paused_file(id);
         fs::write(&path, "").map_err(|source| EngineError::File { path, source })?;
         let mut done =
@@ -85,7 +92,7 @@ impl Engine {
     }
 
     async fn go_on(&self, id: &SandboxId) -> Result<(), EngineError> {
-        let (path, freezer) = (self.paused_file(id), self.cgroup(id).filter(LivingCgroup::can_freeze));
+        let (path, freezer) = (self.paused_file(id), self.freezer(id));
         let why = fs::read(&path).ok();
         // First of all: its keeper may pause it again at any moment, and then says so there.
         let _ = fs::remove_file(&path);

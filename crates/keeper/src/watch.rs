@@ -5,7 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use audit::{Event, OurProcess, StopReason};
+use audit::{Event, Limit, OurProcess, StopReason};
 use failpoint::Point;
 use handover::{Answer, KeeperEvent, LAYER, Plea, Reason, State, UNCLAIMED_FILE, UPPER, now_ms};
 use jail::LivingCgroup;
@@ -65,8 +65,12 @@ pub(crate) fn watch(mut sandbox: Sandbox, engine: &UnixStream, remains: &Remains
             let reason = if expired { StopReason::Time } else { StopReason::Failed };
             let killed = Event::Lost { process: OurProcess::Supervisor };
             let failed = Event::Stopped { reason, code: None };
+            let was_killed = supervisor.destroy();
+            if matches!(watched, Ok(End { reason: Reason::Memory, .. })) {
+                let _ = record.conclude(&Event::Limit { which: Limit::Memory });
+            }
             // What could not be written now is, when the sandbox is started again.
-            let _ = record.conclude(if supervisor.destroy() { &killed } else { &failed });
+            let _ = record.conclude(if was_killed { &killed } else { &failed });
             None
         }
     };
@@ -221,7 +225,9 @@ fn hold(sandbox: &Sandbox) -> Option<Answer> {
     let paused = sandbox.runtime.join(PAUSED_FILE);
     let _ = fs::write(&paused, DISK_FULL);
     let cgroup = sandbox.plan.cgroup().and_then(|cgroup| LivingCgroup::of(&cgroup.directories()));
-    match cgroup.filter(LivingCgroup::can_freeze).map(|cgroup| cgroup.freeze()) {
+    // A kernel of the sandbox's own does not survive being frozen in the middle of what it does.
+    let cgroup = cgroup.filter(|cgroup| !sandbox.backend.has_own_kernel() && cgroup.can_freeze());
+    match cgroup.map(|cgroup| cgroup.freeze()) {
         Some(Ok(())) => Some(Answer::DiskFrozen),
         None => Some(Answer::DiskGoesOn),
         Some(Err(_)) => {
