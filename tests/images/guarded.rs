@@ -14,14 +14,12 @@ pub(crate) type Check<'a> = &'a dyn Fn(&Place) -> Result<(), String>;
 #[track_caller]
 pub(crate) fn stands(caller: Caller, guards: &[Guard], check: Check<'_>) {
     for place in [Place::new(caller), Place::weakened(caller)] {
-        if let Err(breach) = check(&place) {
-            panic!("{caller:?}: {breach}");
-        }
+        assert_eq!(check(&place), Ok(()), "{caller:?}");
     }
     let names = guards.iter().map(|guard| guard.name()).collect::<Vec<_>>().join(",");
-    match check(&Place::without(caller, guards)) {
-        Ok(()) => panic!("{caller:?}: the check does not notice that {names} is taken away"),
-        // Not by the test runner's own output, which hides what successful tests print.
-        Err(breach) => drop(writeln!(std::io::stderr(), "negative control: {names}: {caller:?}: {breach}")),
-    }
+    let found = check(&Place::without(caller, guards));
+    assert_ne!(found, Ok(()), "{caller:?}: the check does not notice that {names} is taken away");
+    // Not by the test runner's own output, which hides what successful tests print.
+    let breach = found.err().unwrap_or_default();
+    let _ = writeln!(std::io::stderr(), "negative control: {names}: {caller:?}: {breach}");
 }

@@ -138,7 +138,8 @@ impl FromStr for Reference {
             (DEFAULT_REGISTRY, false) => format!("{DEFAULT_NAMESPACE}/{repository}"),
             _ => repository,
         };
-        if !is_registry(&registry) {
+        // A host that only its capitals make one would be read as a part of another name the next time.
+        if !is_registry(&registry) || !is_host_like(&registry) {
             return Err(ReferenceError::Registry);
         }
         if repository.len() > LONGEST_REPOSITORY {
@@ -303,6 +304,7 @@ mod tests {
             "a@sha256:1",
             "A/b/../c",
             "Upper",
+            "Team/app",
             "a b",
             "a\nb",
             "a\0b",
