@@ -46,9 +46,9 @@ kinds=(
   mounts::a_repository mounts::new_files exits::out_of_memory exits::ended_by streams::binary_both terminal::control_c
   endings::everything_ends endings::a_killed_process options::limits
   cycle::made_used cycle::nothing_is_left files::a_tree_goes passing:: pause::what_is_paused pause::limits_of ports::traffic::much
-  record::everything record::whoever terminals::a_run_is_left usage::what_each
+  record::everything record::whoever ends::limits terminals::a_run_is_left usage::what_each
   direct_walls::nothing_of_any_git_is_changed layer::what_is_written together:: walls::nothing_leaves policies:: led::no_server
-  exhaustion_52_processes exhaustion_53_memory exhaustion_55_a_reader life_65_many_at runtimes::python::
+  exhaustion_52_processes exhaustion_53_memory exhaustion_55_a_reader life_62_killed life_65_many_at runtimes::python::
 )
 suites=(functional stay review network exhaustion life positive chaos)
 skipped="$(mktemp)"

@@ -82,7 +82,7 @@ callers!(a_copy_that_is_cut_short_is_on_record, |caller| {
     let id = home.create(&[]);
     let copying = home.begin(&["cp", "-", &format!("{id}:/workspace")]);
     let deadline = Instant::now() + Duration::from_secs(20);
-    while !home.say(&["ps", &id]).assert_success().stdout().contains("files") {
+    while !home.listed(&id).contains("files") {
         assert!(Instant::now() < deadline, "nobody unpacks");
     }
     home.say(&["stop", &id]).assert_success();
