@@ -99,8 +99,12 @@ impl House {
         if let Some(network) = &self.network {
             network.close().await;
         }
-        self.record.reached(self.keeper.reached().await);
-        self.record.stopped(reason, code);
+        let reached = self.keeper.reached().await;
+        // A keeper that saw it first writes the end itself, and why.
+        if reached.is_some() || reason != StopReason::Failed {
+            self.record.reached(reached.unwrap_or_default());
+            self.record.stopped(reason, code);
+        }
     }
 
     /// Resolves when a client has asked for the end and everything inside had its time.

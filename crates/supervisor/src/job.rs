@@ -277,7 +277,7 @@ async fn with_cause(exited: Exited, keeper: &Keeper, record: &Record) -> Exited 
         return exited;
     }
     let killed = exited.signal == SIGKILL || exited.code == 128 + SIGKILL;
-    let reached = keeper.reached().await;
+    let reached = keeper.reached().await.unwrap_or_default();
     record.reached(reached);
     Exited { out_of_memory: killed && reached.memory, ..exited }
 }

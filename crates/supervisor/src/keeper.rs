@@ -76,11 +76,11 @@ impl Keeper {
         answers.recv().await
     }
 
-    /// Which limits were reached since the last such question.
-    pub(crate) async fn reached(&self) -> Reached {
+    /// Which limits were reached since the last such question; none where nobody answers any more.
+    pub(crate) async fn reached(&self) -> Option<Reached> {
         match self.ask(Plea::Limits).await {
-            Some(Answer::Limits(reached)) => reached,
-            _ => Reached::default(),
+            Some(Answer::Limits(reached)) => Some(reached),
+            _ => None,
         }
     }
 
