@@ -49,7 +49,8 @@ impl Challenge {
             }
             rest = after;
         }
-        let realm = realm.filter(|realm| realm.starts_with("https://") || realm.starts_with("http://"))?;
+        let is_address = |realm: &String| realm.starts_with("https://") || realm.starts_with("http://");
+        let realm = realm.filter(is_address).filter(|realm| !realm.contains(char::is_control))?;
         Some(Self::Bearer { realm, service, scope })
     }
 }
@@ -95,6 +96,8 @@ mod tests {
             ("Bearer realm=https://a, service=s", bearer("https://a", Some("s"), None)),
             ("Bearer realm=\"file:///etc/passwd\"", None),
             ("Bearer service=\"s\"", None),
+            ("Bearer realm=https://a\0b", None),
+            ("Bearer realm=\"https://a\\\0b\"", None),
             ("Bearer realm=\"https://a", None),
             ("Digest realm=\"x\"", None),
             ("", None),
