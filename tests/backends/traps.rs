@@ -1,4 +1,8 @@
-//! What a driver of these programs has to know, each as a test of what would go wrong.
+//! What a driver of these programs has to know, each as a test of what would go wrong. More of it is held elsewhere: that
+//! gVisor's kernel is nobody of the host's, in a user namespace of its own, by its golden posture (isolation); what it leaves
+//! of its state and mounts, by `endings`; codes by `same`; panics and whoever vanishes, by `broken`; the address and the routes that
+//! it takes at each start, by `own_stack`; the way back of datagrams, by every name that network asks for; that what is
+//! bound shows, as its root is never "/", by the mounts of functional; memory in /dev/shm, by exhaustion 53.
 
 use std::fs;
 use std::time::Duration;
