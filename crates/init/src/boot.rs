@@ -89,7 +89,7 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Result<(), BootE
     let house = House::new(spawner, Arc::clone(&children));
     let end = runtime.block_on(async {
         let signals = sys::register(signals, Interest::READABLE).map_err(at("watching for SIGCHLD"))?;
-        tokio::spawn(children.reap(signals, arguments.kernel));
+        tokio::spawn(children.reap(signals));
         let (connection, incoming) =
             descriptors.connect(arguments.kernel).map_err(at("opening the channel"))?;
         serve(connection, incoming, house).await

@@ -11,7 +11,6 @@ use rustix::process::{WaitOptions, WaitStatus, wait};
 use tokio::io::unix::AsyncFd;
 use tokio::sync::oneshot;
 
-use crate::arguments::Kernel;
 use crate::sys;
 
 /// All processes but init itself, as `kill` knows them.
@@ -100,20 +99,9 @@ impl Children {
         let _ = sys::signal(EVERYBODY, if hold { libc::SIGSTOP } else { libc::SIGCONT });
     }
 
-    /// Reaps whatever ends, for ever. `signals` is readable when SIGCHLD came. Another kernel than the host's has been seen
-    /// not to say so: there it is looked now and then, too.
-    pub(crate) async fn reap(self: Arc<Self>, signals: AsyncFd<OwnedFd>, kernel: Kernel) {
-        const LOOK_AGAIN: Duration = Duration::from_millis(250);
-        loop {
-            let looked = match kernel {
-                Kernel::Host => Ok(signals.readable().await),
-                Kernel::Own => tokio::time::timeout(LOOK_AGAIN, signals.readable()).await,
-            };
-            let Ok(looked) = looked else {
-                self.reap_ended();
-                continue;
-            };
-            let Ok(mut ready) = looked else { return };
+    /// Reaps whatever ends, for ever. `signals` is readable when SIGCHLD came.
+    pub(crate) async fn reap(self: Arc<Self>, signals: AsyncFd<OwnedFd>) {
+        while let Ok(mut ready) = signals.readable().await {
             // Signals of one kind merge: how many were read says nothing about how many processes ended. Two can wait, one
             // for the process and one that somebody sent to this thread.
             let mut waiting = [0; 2 * size_of::<libc::signalfd_siginfo>()];

@@ -5,19 +5,14 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::pin::pin;
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::io::Interest;
 use tokio::sync::oneshot;
-use tokio::time::timeout;
 use wire::Step;
 
 use super::sys::{REPORT_LENGTH, read_report};
 use super::{Executed, Failure, Forked, GONE};
 use crate::reaper::Children;
-
-/// After so long it is looked although nothing was told; to become a program takes a thousandth of it.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// Follows a process to its program, or to where it says why it does not run it. The report ends when the memory is no
 /// longer used, and the fork has long been told of by then: only one of the two wakes anybody.
@@ -64,20 +59,13 @@ async fn last_words(report: OwnedFd) -> io::Result<Option<Failure>> {
     let report = crate::sys::register(report, Interest::READABLE)?;
     let mut failure = None;
     loop {
+        let mut ready = report.readable().await?;
         let mut bytes = [0; REPORT_LENGTH];
-        let read = match timeout(LOOK_AGAIN, report.readable()).await {
-            Ok(ready) => match ready?.try_io(|report| Ok(rustix::io::read(report, &mut bytes)?)) {
-                Ok(read) => read,
-                Err(_would_block) => continue,
-            },
-            // Another kernel than the host's has been seen not to tell of what had come.
-            Err(_nothing_was_told) => rustix::io::read(report.get_ref(), &mut bytes).map_err(io::Error::from),
-        };
-        match read {
-            Ok(0) => return Ok(failure),
-            Ok(_) => failure = Some(read_report(bytes)),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-            Err(error) => return Err(error),
+        match ready.try_io(|report| Ok(rustix::io::read(report, &mut bytes)?)) {
+            Ok(Ok(0)) => return Ok(failure),
+            Ok(Ok(_)) => failure = Some(read_report(bytes)),
+            Ok(Err(error)) => return Err(error),
+            Err(_would_block) => {}
         }
     }
 }
