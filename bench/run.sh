@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # `make bench`: measures agentbox beside its peers, prints a table and writes target/bench/result.json.
 # Nothing else should run on the machine. `bench/run.sh BIN_DIR [quick|whole|long [PART…]]`, where a part is one of
-# cycles, exec, copy, throughput, together, idle, many, kernel, leaks, turnover, gateway, review and gvisor.
+# cycles, exec, copy, throughput, together, idle, many, kernel, leaks, turnover, gateway, review, images and gvisor.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 bin="${1:?directory of agentbox and agentbox-init}"

@@ -1,5 +1,6 @@
-//! gVisor's sandboxes: a full cycle beside `runsc run` of a bundle with the same programs, an exec beside `runsc exec`, and
-//! git in a reviewed workspace beside the same outside. runsc alone is measured as root, who can start it without us.
+//! gVisor's sandboxes: a full cycle beside `runsc run` of the same bundle, and of one with the same programs and nothing else; an
+//! exec beside `runsc exec`; git in a reviewed workspace beside the same outside. runsc alone is measured as root, who can start
+//! it without us.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,6 +10,7 @@ use anyhow::{Result, bail};
 use rustix::process::geteuid;
 
 use crate::Effort;
+use crate::alone::Alone;
 use crate::contender::make_bundle;
 use crate::exec::Client;
 use crate::goal::{Bound, Line};
@@ -24,6 +26,8 @@ const BACKEND: [&str; 2] = ["--backend", "gvisor"];
 const OPTIONS: [&str; 5] =
     ["--network=none", "--overlay2=none", "--host-settings=ignore", "--platform=systrap", "--ignore-cgroups"];
 const ROUNDS: usize = 5;
+/// So many times as many cycles as elsewhere.
+const TIMES: usize = 4;
 /// Once before it counts: what is warm is what is asked for.
 const STATUS: &str = "git status --porcelain > /dev/null && for i in 1 2 3; do git status --porcelain > /dev/null || exit 1; done";
 const STATUSES: f64 = 4.0;
@@ -46,30 +50,32 @@ fn find() -> Option<PathBuf> {
 
 fn cycles(who: &str, effort: Effort, runsc: &Path) -> Result<Line> {
     let bundle = std::env::temp_dir().join("bundle-gvisor");
-    let alone = geteuid().is_root();
-    if alone {
-        make_bundle(&bundle, &["/bin/true"])?;
+    let program = ["/bin/true"];
+    let alone = if geteuid().is_root() { Some(Alone::new(&BACKEND, &program)?) } else { None };
+    if alone.is_some() {
+        make_bundle(&bundle, &program)?;
     }
-    let (mut with_us, mut by_itself) = (Vec::new(), Vec::new());
-    for round in 0..=effort.cycles {
-        let mut command = Caller::default().agentbox(&["run", BACKEND[0], BACKEND[1], "--", "/bin/true"])?;
+    let (mut with_us, mut same, mut bare) = (Vec::new(), Vec::new(), Vec::new());
+    // One cycle differs from the next by more than is asked about.
+    let rounds = if alone.is_some() { TIMES * effort.cycles } else { effort.cycles };
+    for round in 0..=rounds {
+        let mut command = Caller::default().agentbox(&["run", BACKEND[0], BACKEND[1], "--", program[0]])?;
         let time = succeed(&mut command)?;
         with_us.extend((round > 0).then_some(time));
-        if alone {
+        if let Some(alone) = &alone {
+            let time = alone.run()?;
+            same.extend((round > 0).then_some(time));
             let mut command = Command::new(runsc);
             command.args(OPTIONS).arg("run").arg("--bundle").arg(&bundle).arg(format!("bench-{round}"));
             let time = succeed(&mut command)?;
-            by_itself.extend((round > 0).then_some(time));
+            bare.extend((round > 0).then_some(time));
         }
     }
+    alone.map_or(Ok(()), Alone::remove)?;
     let _ = std::fs::remove_dir_all(&bundle);
-    Ok(compared(
-        &format!("gVisor, full cycle, {who} (× runsc run)"),
-        "runsc run",
-        &with_us,
-        &by_itself,
-        (1.0, 1.15),
-    ))
+    let what = format!("gVisor, full cycle, {who} (× runsc run of the same bundle)");
+    let others = [("the same bundle", same.as_slice()), ("a bare one", bare.as_slice())];
+    Ok(compared(&what, &with_us, &others, (1.0, 1.15)))
 }
 
 fn execs(who: &str, effort: Effort, runsc: &Path) -> Result<Line> {
@@ -159,22 +165,27 @@ fn status(who: &str, effort: Effort) -> Result<Line> {
     })
 }
 
+/// Beside others, of whom the first is what counts.
 fn compared(
     what: &str,
-    other: &str,
     ours: &[Duration],
-    theirs: &[Duration],
+    others: &[(&str, &[Duration])],
     (goal, floor): (f64, f64),
 ) -> Line {
     let value = median_milliseconds(ours);
     let mut measured = vec![("agentbox".to_owned(), format!("{value:.1} ms"))];
-    let beside = (!theirs.is_empty()).then(|| median_milliseconds(theirs));
-    measured.extend(beside.map(|time| (other.to_owned(), format!("{time:.1} ms"))));
+    let medians: Vec<(&str, f64)> = others
+        .iter()
+        .filter(|(_, times)| !times.is_empty())
+        .map(|(name, times)| (*name, median_milliseconds(times)))
+        .collect();
+    measured.extend(medians.iter().map(|(name, time)| ((*name).to_owned(), format!("{time:.1} ms"))));
+    let ratio = medians.first().map(|(_, time)| value / time);
     Line {
         what: what.to_owned(),
         measured,
-        value: beside.map(|time| value / time),
-        goal: beside.map(|_| Bound::AtMost(goal)),
-        floor: beside.map(|_| Bound::AtMost(floor)),
+        value: ratio,
+        goal: ratio.map(|_| Bound::AtMost(goal)),
+        floor: ratio.map(|_| Bound::AtMost(floor)),
     }
 }

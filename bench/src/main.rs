@@ -1,6 +1,7 @@
 //! `make bench`: agentbox beside its peers, interleaved in one run; medians and ratios as a table on stderr and
 //! as JSON on stdout. Root starts it; what is measured as an ordinary user is measured by a worker of that user.
 
+mod alone;
 mod clients;
 mod container;
 mod contender;
