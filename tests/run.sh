@@ -6,7 +6,27 @@ cd "$(dirname "$0")/.."
 export AGENTBOX_TEST_FORM="${1:-short}"
 triple="${AGENTBOX_TRIPLE:?run this by make test}"
 
-say() { printf '\n== %s\n' "$*" >&2; }
+say() { printf '\n== %s, at %s\n' "$*" "$(date +%T)" >&2; }
+
+# What keeps one processor busy runs beside what mostly waits. What it says is shown whole by `finish`, where a failure of
+# it is one of ours; whatever still runs when this ends, ends.
+said="$(mktemp -d)"
+declare -A running=()
+trap 'for job in "${running[@]}"; do kill -- "-$job" 2>/dev/null || true; done; rm -rf "$said"' EXIT
+beside() { # NAME COMMAND...
+  set -m # so that it has a process group of its own
+  ("${@:2}") </dev/null >"$said/$1" 2>&1 &
+  running[$1]=$!
+  set +m
+}
+finish() { # NAME
+  local code=0
+  wait "${running[$1]}" || code=$?
+  unset "running[$1]"
+  say "$1"
+  cat "$said/$1" >&2
+  return "$code"
+}
 cargo_static() {
   case "$triple" in
     *-gnu) RUSTFLAGS="${AGENTBOX_STATIC:?run this by make test}" cargo "$@" ;;
@@ -28,32 +48,46 @@ cargo_static build --locked --profile fast --target "$triple" -p agentbox-tests 
 export AGENTBOX_TEST_BIN="$PWD/target/$triple/fast"
 export AGENTBOX_TEST_WEAK_BIN="$PWD/target/weak/$triple/fast"
 
+fuzzing() {
+  case "$AGENTBOX_TEST_FORM" in full) moment=20 ;; *) moment=2 ;; esac
+  # 77 says that it was skipped, and why has been said.
+  fuzz/run.sh --anew "$moment" || [ $? = 77 ]
+}
+machines() {
+  if command -v qemu-system-x86_64 >/dev/null && ls /boot/vmlinuz-*-cloud-* >/dev/null 2>&1; then
+    tests/vm/run.sh "$AGENTBOX_TEST_BIN"
+    tests/vm/systemd.sh "$AGENTBOX_TEST_BIN"
+  else
+    echo "skipped: no qemu-system-x86_64 or no cloud kernel (tests/setup.sh installs them as root)"
+  fi
+}
+beside "fuzzing: each target for a moment, from its seeds" fuzzing
 say "unit and property tests"
 cargo test --quiet --locked --workspace --exclude agentbox-tests
+finish "fuzzing: each target for a moment, from its seeds"
 
-say "fuzzing: each target for a moment, from its seeds"
-case "$AGENTBOX_TEST_FORM" in full) moment=20 ;; *) moment=2 ;; esac
-# 77 says that it was skipped, and why has been said.
-fuzz/run.sh --anew "$moment" || [ $? = 77 ]
-
+beside "in virtual machines: pure cgroup v2, and a systemd user session" machines
 say "end to end"
 # A job in the background ignores Ctrl-C, and what it starts inherits that; tests press it.
 # Most of what they do is to wait.
-RUST_TEST_THREADS="${RUST_TEST_THREADS:-6}" env --default-signal=INT,QUIT cargo test --locked -p agentbox-tests
+RUST_TEST_THREADS="${RUST_TEST_THREADS:-8}" env --default-signal=INT,QUIT cargo test --locked -p agentbox-tests
 
 # On other backends: every wall, and of all else that a sandbox promises one test of each kind, by name; the long form runs all.
 kinds=(
-  mounts::a_repository mounts::new_files exits::out_of_memory exits::ended_by streams::binary_both terminal::control_c
+  mounts::a_repository mounts::new_files exits::out_of_memory exits::ended_by streams::binary_both streams::opened_again terminal::control_c
   endings::everything_ends endings::a_killed_process options::limits
   cycle::made_used cycle::nothing_is_left files::a_tree_goes passing:: pause::what_is_paused pause::limits_of ports::traffic::much
-  record::everything record::whoever ends::limits terminals::a_run_is_left usage::what_each
-  direct_walls::nothing_of_any_git_is_changed layer::what_is_written together:: walls::nothing_leaves policies:: led::no_server
+  record::everything record::whoever ends::limits terminals::a_run_is_left usage::what_ usage::one_that
+  direct_walls::nothing_of_any_git_is_changed layer::what_is_written layer::git_tells together:: walls::nothing_leaves policies:: led::no_server
+  roots::an_image_without roots::an_image_says roots::everybody roots::another_user roots::what_is_written_over
+  roots::what_was_written committed::what_nobody
   exhaustion_52_processes exhaustion_53_memory exhaustion_55_a_reader life_62_killed life_65_many_at runtimes::python::
 )
-suites=(functional stay review network exhaustion life positive chaos)
-skipped="$(mktemp)"
+suites=(functional stay review network exhaustion life positive chaos images)
+skipped="$said/left-out"
+: >"$skipped"
 on_backend() { # BACKEND WORDS...: the tests of other words, and what they leave out noted.
-  AGENTBOX_TEST_BACKEND="$1" RUST_TEST_THREADS="${RUST_TEST_THREADS:-6}" env --default-signal=INT,QUIT \
+  AGENTBOX_TEST_BACKEND="$1" RUST_TEST_THREADS="${RUST_TEST_THREADS:-8}" env --default-signal=INT,QUIT \
     cargo test --locked -p agentbox-tests "${@:2}" 2>&1 | tee >(grep -o 'left out on .*' | sort -u >>"$skipped")
 }
 for backend in gvisor crun runc; do
@@ -71,12 +105,5 @@ for backend in gvisor crun runc; do
 done
 say "what of these is about nothing on a backend, and why"
 sort -u "$skipped" >&2
-rm -f "$skipped"
 
-say "in virtual machines: pure cgroup v2, and a systemd user session"
-if command -v qemu-system-x86_64 >/dev/null && ls /boot/vmlinuz-*-cloud-* >/dev/null 2>&1; then
-  tests/vm/run.sh "$AGENTBOX_TEST_BIN"
-  tests/vm/systemd.sh "$AGENTBOX_TEST_BIN"
-else
-  echo "skipped: no qemu-system-x86_64 or no cloud kernel (tests/setup.sh installs them as root)" >&2
-fi
+finish "in virtual machines: pure cgroup v2, and a systemd user session"

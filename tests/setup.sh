@@ -10,6 +10,7 @@ needs=(
   /usr/bin/python3:python3 java:default-jdk-headless ip:iproute2 setpriv:util-linux ps:procps
   skopeo:skopeo buildah:buildah umoci:umoci podman:podman docker-registry:docker-registry mmdebstrap:mmdebstrap zstd:zstd
   musl-gcc:musl-tools nft:nftables curl:curl openssl:openssl ssh:openssh-client /usr/sbin/sshd:openssh-server
+  sudo:sudo
 )
 
 missing=()

@@ -25,6 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let filters = [
         ("SANDBOX", Filter::for_sandbox(architecture, Nesting::Closed)),
         ("NESTED", Filter::for_sandbox(architecture, Nesting::Open)),
+        ("OWN_STACK", Filter::for_own_stack(architecture)),
         ("SUPERVISOR", Filter::for_supervisor(architecture)),
     ];
     let mut text = String::new();

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use images::{Digest, Import, Own, Owners, Reference, Store};
+use images::{Digest, Import, Own, Owners, Reference, Source, Store};
 
 pub(crate) fn check(bytes: &[u8]) {
     let Ok(place) = tempfile::Builder::new().prefix("agentbox-fuzz-").tempdir() else { return };
@@ -14,7 +14,7 @@ pub(crate) fn check(bytes: &[u8]) {
     let Ok(store) = Store::open(&root) else { return };
     let Ok(name) = "fuzz:1".parse::<Reference>() else { return };
     let owners = Owners::Dropped;
-    let import = Import { path: &archive, reference: Some(&name), owners };
+    let import = Import { from: Source::Path(&archive), reference: Some(&name), owners };
     if let Err(error) = store.import(&import, &Own { owners }, &|_| {}) {
         let told = error.to_string();
         assert!(!told.contains(char::is_control), "{told:?} is written to a terminal");

@@ -7,7 +7,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use harness::{
-    Agentbox, Caller, Finished, HostProcess, binaries, callers_alone, host_processes, is_full, leaks,
+    Agentbox, Caller, Finished, HostProcess, Running, binaries, callers_apart, copy_program, host_processes,
+    is_full, leaks_of,
 };
 use policy::Backend;
 use rustix::process::{Pid, Signal, kill_process};
@@ -30,11 +31,10 @@ impl Runsc {
         fs::create_dir(&beside).unwrap();
         let find = |place: &str| Some(Path::new(place).join("runsc")).filter(|path| path.is_file());
         let real = harness::path().split(':').find_map(find).unwrap();
-        if fs::hard_link(&real, beside.join("runsc")).is_err() {
-            fs::copy(&real, beside.join("runsc")).unwrap();
-        }
+        // No link: that would be a change of the real one, which others would then get to know anew.
+        assert!(copy_program(&real, &beside.join("runsc")));
         let stand_in = directory.path().join("runsc");
-        fs::copy(binaries().probe(), &stand_in).unwrap();
+        assert!(copy_program(&binaries().probe(), &stand_in));
         fs::set_permissions(&stand_in, fs::Permissions::from_mode(0o755)).unwrap();
         let runsc = Self { directory };
         runsc.tell(how);
@@ -53,13 +53,40 @@ impl Runsc {
         with(caller, Backend::Gvisor).env("PATH", &self.path())
     }
 
+    fn start(&self, caller: Caller, words: &[&str]) -> Running {
+        Agentbox::shipped(caller).env("PATH", &self.path()).start_words(words)
+    }
+
     fn words(&self, caller: Caller, words: &[&str]) -> Finished {
-        Agentbox::shipped(caller).env("PATH", &self.path()).start_words(words).finish_within(BOUND)
+        self.start(caller, words).finish_within(BOUND)
     }
 
     fn create(&self, caller: Caller) -> String {
         let created = self.words(caller, &["create", "--backend", "gvisor"]);
         created.assert_success().stdout().trim().to_owned()
+    }
+}
+
+/// Somebody who does not wait for a sandbox that is not there yet.
+struct Unwilling {
+    running: Running,
+    signal: Signal,
+    begun: Instant,
+}
+
+impl Unwilling {
+    const PATIENCE: Duration = Duration::from_secs(3);
+
+    fn begin(sandbox: Agentbox, signal: Signal) -> Self {
+        Self { running: sandbox.start(["echo", "started"]), signal, begun: Instant::now() }
+    }
+
+    fn assert_leaves(self) {
+        std::thread::sleep(Self::PATIENCE.saturating_sub(self.begun.elapsed()));
+        self.running.signal(self.signal);
+        let asked = Instant::now();
+        assert_eq!(self.running.finish_within(BOUND).code, 128 + self.signal.as_raw());
+        assert!(asked.elapsed() < Duration::from_secs(10), "{:?}", asked.elapsed());
     }
 }
 
@@ -81,19 +108,21 @@ fn inspected(caller: Caller, id: &str) -> serde_json::Value {
     serde_json::from_slice(&output.stdout).unwrap()
 }
 
-/// Whether this caller waits until a patience of half a minute is over. It is the same for all, so that in the short form one does.
-fn waits(caller: Caller) -> bool {
-    is_full() || caller == Caller::Subordinate
+/// Whether a caller waits until a patience of half a minute is over. It is the same for all, so that in the short form one does.
+fn waits(caller: Caller, one: Caller) -> bool {
+    is_full() || caller == one
 }
 
-callers_alone!(one_that_hangs_when_it_is_first_met_is_not_waited_for, |caller| {
+callers_apart!(one_that_hangs_when_it_is_first_met_is_not_waited_for, |caller| {
     if !has_gvisor() {
         return;
     }
-    let before = leaks();
+    let before = leaks_of(caller);
     let runsc = Runsc::new(caller, "hangs");
-    if waits(caller) {
-        let running = runsc.sandbox(caller).start(["echo", "started"]);
+    let waiting = waits(caller, Caller::Single).then(|| runsc.sandbox(caller).start(["echo", "started"]));
+    // Who does not want to wait need not.
+    Unwilling::begin(runsc.sandbox(caller), Signal::INT).assert_leaves();
+    if let Some(running) = waiting {
         running.wait_for_stderr("waiting for runsc to start the sandbox\n");
         let finished = running.finish_within(BOUND);
         let stderr = finished.assert_refused().stderr();
@@ -101,61 +130,45 @@ callers_alone!(one_that_hangs_when_it_is_first_met_is_not_waited_for, |caller| {
         assert!(stderr.contains("error: ") && stderr.contains("systrap: "), "{stderr}");
         assert!(stderr.contains("seconds") && stderr.contains("hint: "), "{stderr}");
     }
-    // Who does not want to wait need not.
-    let running = runsc.sandbox(caller).start(["echo", "started"]);
-    std::thread::sleep(Duration::from_secs(3));
-    running.signal(Signal::INT);
-    let begun = Instant::now();
-    assert_eq!(running.finish_within(BOUND).code, 130);
-    assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
     // What is left of a trial whose caller is gone ends by itself.
     before.assert_nothing_left();
 });
 
-callers_alone!(one_that_hangs_later_is_not_waited_for, |caller| {
+callers_apart!(one_that_hangs_later_is_not_waited_for, |caller| {
     if !has_gvisor() {
         return;
     }
-    let before = leaks();
+    let before = leaks_of(caller);
     let runsc = Runsc::new(caller, "works");
     assert_eq!(runsc.sandbox(caller).run(["echo", "started"]).assert_success().stdout(), "started\n");
     runsc.tell("hangs");
-    if waits(caller) {
-        let running = runsc.sandbox(caller).start(["echo", "started"]);
+    let unwilling = [Signal::INT, Signal::TERM].map(|signal| Unwilling::begin(runsc.sandbox(caller), signal));
+    let create = ["create", "--backend", "gvisor", "--name", "hangs"];
+    let waiting = waits(caller, Caller::Subordinate)
+        .then(|| (runsc.sandbox(caller).start(["echo", "started"]), runsc.start(caller, &create)));
+    unwilling.into_iter().for_each(Unwilling::assert_leaves);
+    if let Some((running, created)) = waiting {
         running.wait_for_stderr("has not answered yet; `agentbox stop --time 0 ");
         let finished = running.finish_within(BOUND);
         let stderr = finished.assert_refused().stderr();
         assert!(stderr.contains("error: runsc did not start the sandbox"), "{stderr}");
         assert!(stderr.contains("cause: it has not started init within 30 seconds"), "{stderr}");
         assert!(stderr.contains("hint: "), "{stderr}");
-        before.assert_nothing_left();
+        // One that is made to stay is not there, and leaves no name behind.
+        created.finish_within(BOUND).assert_refused();
     }
-    for signal in [Signal::INT, Signal::TERM] {
-        let running = runsc.sandbox(caller).start(["echo", "started"]);
-        std::thread::sleep(Duration::from_secs(3));
-        running.signal(signal);
-        let begun = Instant::now();
-        assert_eq!(running.finish_within(BOUND).code, 128 + signal.as_raw());
-        assert!(begun.elapsed() < Duration::from_secs(10), "{:?}", begun.elapsed());
-        before.assert_nothing_left();
-    }
-    // One that is made to stay is not there, and leaves no name behind.
-    if waits(caller) {
-        let created = runsc.words(caller, &["create", "--backend", "gvisor", "--name", "hangs"]);
-        created.assert_refused();
-    }
+    before.assert_nothing_left();
     runsc.tell("works");
-    let id = runsc.words(caller, &["create", "--backend", "gvisor", "--name", "hangs"]);
-    let id = id.assert_success().stdout().trim().to_owned();
+    let id = runsc.words(caller, &create).assert_success().stdout().trim().to_owned();
     runsc.words(caller, &["rm", "--force", &id]).assert_success();
     before.assert_nothing_left();
 });
 
-callers_alone!(one_that_ends_at_the_start_is_told_with_its_words, |caller| {
+callers_apart!(one_that_ends_at_the_start_is_told_with_its_words, |caller| {
     if !has_gvisor() {
         return;
     }
-    let before = leaks();
+    let before = leaks_of(caller);
     let runsc = Runsc::new(caller, "works");
     runsc.sandbox(caller).run(["true"]).assert_success();
     runsc.tell("vanishes");
@@ -170,11 +183,11 @@ callers_alone!(one_that_ends_at_the_start_is_told_with_its_words, |caller| {
     before.assert_nothing_left();
 });
 
-callers_alone!(its_panic_is_the_reason_that_is_told, |caller| {
+callers_apart!(its_panic_is_the_reason_that_is_told, |caller| {
     if !has_gvisor() {
         return;
     }
-    let before = leaks();
+    let before = leaks_of(caller);
     let runsc = Runsc::new(caller, "panics");
     let panic = "panic: Signal-induced panic";
     // Many threads inside make a trace that is longer than a pipe.
@@ -199,11 +212,11 @@ print('runs', flush=True); time.sleep(300)";
     before.assert_nothing_left();
 });
 
-callers_alone!(whichever_of_its_processes_vanishes_is_the_reason, |caller| {
+callers_apart!(whichever_of_its_processes_vanishes_is_the_reason, |caller| {
     if !has_gvisor() {
         return;
     }
-    let before = leaks();
+    let before = leaks_of(caller);
     for name in ["runsc-sandbox", "runsc-gofer", "runsc"] {
         let id = Agentbox::shipped(caller).start_words(&["create", "--backend", "gvisor"]).finish();
         let id = id.assert_success().stdout().trim().to_owned();
@@ -222,11 +235,11 @@ callers_alone!(whichever_of_its_processes_vanishes_is_the_reason, |caller| {
     }
 });
 
-callers_alone!(a_kernel_that_stands_still_keeps_nobody, |caller| {
+callers_apart!(a_kernel_that_stands_still_keeps_nobody, |caller| {
     if !has_gvisor() {
         return;
     }
-    let before = leaks();
+    let before = leaks_of(caller);
     let agentbox = |words: &[&str]| Agentbox::shipped(caller).start_words(words);
     let frozen = || {
         let created = agentbox(&["create", "--backend", "gvisor"]).finish();
@@ -234,31 +247,8 @@ callers_alone!(a_kernel_that_stands_still_keeps_nobody, |caller| {
         kill(process(&id, "runsc-sandbox").pid, Signal::STOP);
         id
     };
-    let id = frozen();
-    // A time-out is kept for it, and whoever did not ask for one is told, and can leave.
-    let timed = agentbox(&["exec", "--timeout", "1s", &id, "--", "true"]);
-    let waiting = agentbox(&["exec", &id, "--", "true"]);
-    waiting.wait_for_stderr(&format!("sandbox {id} has not answered yet"));
-    waiting.signal(Signal::INT);
-    assert_eq!(waiting.finish_within(BOUND).code, 130);
-    let timed = timed.finish_within(BOUND);
-    assert!(timed.assert_code(124).stderr().contains("the command ran out of time"), "{}", timed.stderr());
-    agentbox(&["stop", "--time", "0", &id]).finish_within(BOUND).assert_success();
-    agentbox(&["rm", &id]).finish_within(BOUND).assert_success();
-    before.assert_nothing_left();
-    for words in [&["stop", "--time", "1"][..], &["rm", "--force"]] {
-        let id = frozen();
-        agentbox(&[words, &[&id]].concat()).finish_within(BOUND).assert_success();
-        if words[0] == "stop" {
-            agentbox(&["rm", &id]).finish_within(BOUND).assert_success();
-        }
-        before.assert_nothing_left();
-    }
-    let running = with(caller, Backend::Gvisor).options(["--timeout", "3s"]).start([
-        "sh",
-        "-c",
-        "echo runs; sleep 300",
-    ]);
+    let run = with(caller, Backend::Gvisor).options(["--timeout", "3s"]);
+    let running = run.start(["sh", "-c", "echo runs; sleep 300"]);
     running.wait_for("runs\n");
     let of_it = |process: &HostProcess| {
         let mut parent = process.parent;
@@ -268,6 +258,22 @@ callers_alone!(a_kernel_that_stands_still_keeps_nobody, |caller| {
         parent == running.pid() && process.arguments.first().is_some_and(|word| word == "runsc-sandbox")
     };
     kill(host_processes().iter().find(|it| of_it(it)).unwrap().pid, Signal::STOP);
+    let [entered, stopped, removed] = [(); 3].map(|()| frozen());
+    // A time-out is kept for it, and whoever did not ask for one is told, and can leave.
+    let timed = agentbox(&["exec", "--timeout", "1s", &entered, "--", "true"]);
+    let waiting = agentbox(&["exec", &entered, "--", "true"]);
+    let stop = agentbox(&["stop", "--time", "1", &stopped]);
+    let remove = agentbox(&["rm", "--force", &removed]);
+    waiting.wait_for_stderr(&format!("sandbox {entered} has not answered yet"));
+    waiting.signal(Signal::INT);
+    assert_eq!(waiting.finish_within(BOUND).code, 130);
+    stop.finish_within(BOUND).assert_success();
+    agentbox(&["rm", &stopped]).finish_within(BOUND).assert_success();
+    remove.finish_within(BOUND).assert_success();
+    let timed = timed.finish_within(BOUND);
+    assert!(timed.assert_code(124).stderr().contains("the command ran out of time"), "{}", timed.stderr());
+    agentbox(&["stop", "--time", "0", &entered]).finish_within(BOUND).assert_success();
+    agentbox(&["rm", &entered]).finish_within(BOUND).assert_success();
     running.finish_within(BOUND).assert_code(124);
     before.assert_nothing_left();
 });

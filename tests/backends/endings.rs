@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use harness::{Caller, HostProcess, callers_alone, host_processes, leaks};
+use harness::{Caller, HostProcess, callers_apart, host_processes, leaks_of};
 use policy::Backend;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -39,7 +39,7 @@ fn find(cli: i32) -> Option<Found> {
 
 fn each_killed(caller: Caller, backend: Backend, signal: Signal) {
     for victim in ["runtime", "below", "supervisor", "keeper"] {
-        let before = leaks();
+        let before = leaks_of(caller);
         let running = with(caller, backend).start(["sh", "-c", "echo runs; sleep 300"]);
         running.wait_for("runs\n");
         let found = find(running.pid()).expect("the processes of a run");
@@ -59,15 +59,15 @@ fn each_killed(caller: Caller, backend: Backend, signal: Signal) {
     }
 }
 
-callers_alone!(whoever_is_killed_nothing_is_left, |caller| {
+callers_apart!(whoever_is_killed_nothing_is_left, |caller| {
     for backend in backends() {
         each_killed(caller, backend, Signal::KILL);
     }
 });
 
-callers_alone!(a_runtime_that_hangs_is_ended, |caller| {
+callers_apart!(a_runtime_that_hangs_is_ended, |caller| {
     for backend in backends() {
-        let before = leaks();
+        let before = leaks_of(caller);
         let agentbox = harness::Agentbox::shipped(caller);
         let created = agentbox.words(&["create", "--backend", backend.name()]).output().unwrap();
         assert!(created.status.success(), "{}", String::from_utf8_lossy(&created.stderr));
@@ -85,8 +85,8 @@ callers_alone!(a_runtime_that_hangs_is_ended, |caller| {
     }
 });
 
-callers_alone!(a_program_that_is_no_runtime_is_an_error_with_its_words, |caller| {
-    let before = leaks();
+callers_apart!(a_program_that_is_no_runtime_is_an_error_with_its_words, |caller| {
+    let before = leaks_of(caller);
     let directory = caller.directory();
     // It answers to every name by saying that it has no such applet.
     assert!(harness::copy_program(std::path::Path::new("/bin/busybox"), &directory.path().join("crun")));

@@ -12,6 +12,7 @@ mod broken;
 mod endings;
 mod own_stack;
 mod same;
+mod setup;
 mod traps;
 mod versions;
 

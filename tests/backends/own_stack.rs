@@ -135,10 +135,19 @@ def udp(host, port):
     try: talk.connect((host, port)); talk.send(b'x'); return 'answered' if talk.recv(9) else 'closed'
     except TimeoutError: return 'nobody said that it was refused'
     except OSError as error: return 'refused'
+def icmp(host):
+    new = ':' in host
+    try:
+        talk = socket.socket(socket.AF_INET6 if new else socket.AF_INET, socket.SOCK_DGRAM, 58 if new else 1); talk.settimeout(2)
+        talk.sendto(bytes([128 if new else 8, 0, 0, 0, 0, 7, 0, 1]) + b'secret', (host, 0)); return 'answered' if talk.recv(99) else 'closed'
+    except TimeoutError: return 'nobody said that it was refused'
+    except OSError as error: return 'refused'
 for host in ['other.test', '203.0.113.20', '10.7.0.9', '169.254.169.254', '192.0.2.1', '10.200.200.1', '2001:db8:0:2::10', '100::53']:
     print(host, tcp(host, 9999 if host == '192.0.2.1' else 80))
 for host, port in [('203.0.113.20', 443), ('203.0.113.20', 123), ('2001:db8:0:2::10', 443), ('192.0.2.1', 9999)]:
     print(host, port, udp(host, port))
+for host in ['203.0.113.20', '2001:db8:0:2::10']:
+    print(host, 'echo', icmp(host))
 print('raw.test', tcp('raw.test', 7))
 ";
 

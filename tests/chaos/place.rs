@@ -121,6 +121,15 @@ impl Place {
         Some(found["state"].as_str().unwrap().to_owned())
     }
 
+    /// The kind of what is last on record of a sandbox. The record is whole.
+    #[track_caller]
+    pub(crate) fn last_recorded(&self, id: &str) -> String {
+        self.say(&["audit", "--verify", id]);
+        let record = self.say(&["audit", "--json", id]);
+        let last: Value = serde_json::from_str(record.lines().last().unwrap_or_default()).unwrap();
+        last["event"]["kind"].as_str().unwrap_or_else(|| panic!("{record}")).to_owned()
+    }
+
     /// The ids of all of which there is a record. One that ended before its first has a log in which nothing is.
     pub(crate) fn recorded(&self) -> Vec<String> {
         let entries = fs::read_dir(self.path("state/audit")).into_iter().flatten().flatten();

@@ -1,12 +1,12 @@
 //! What the doctor finds on the machine that the tests run on, which has every wall that is never optional.
 
-use harness::{binaries, callers, callers_alone, copy_program, leaks};
+use harness::{binaries, callers, callers_apart, copy_program, leaks_of};
 use policy::Wall;
 
 use crate::checkup::{command, examine};
 
-callers_alone!(a_sound_machine_is_said_to_be_one, |caller| {
-    let before = leaks();
+callers_apart!(a_sound_machine_is_said_to_be_one, |caller| {
+    let before = leaks_of(caller);
     let checkup = examine(caller, &[]);
     assert_eq!(checkup.code, 0, "{:#}", checkup.json);
     for wall in Wall::ALL.iter().filter(|wall| wall.name().ends_with("-namespace") || **wall == Wall::Seccomp)

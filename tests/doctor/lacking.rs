@@ -2,7 +2,7 @@
 //! broken helper. The doctor names what is missing and the command that mends it; a sandbox is refused in the form
 //! that a person reads, and nothing is left of it.
 
-use harness::{Caller, Finished, binaries, callers_alone, leaks};
+use harness::{Caller, Finished, binaries, callers_apart, leaks_of};
 use rustix::process::geteuid;
 
 use crate::checkup::{Checkup, examine, run};
@@ -30,7 +30,7 @@ fn changed(change: &str) -> Vec<String> {
 /// What the doctor and a sandbox say on such a machine.
 #[track_caller]
 fn refused(caller: Caller, prefix: &[String]) -> (Checkup, Finished) {
-    let before = leaks();
+    let before = leaks_of(caller);
     let checkup = examine(caller, prefix);
     assert_eq!(checkup.code, 1, "{:#}", checkup.json);
     assert_eq!(checkup.state("sandbox"), "missing");
@@ -46,6 +46,15 @@ fn refused(caller: Caller, prefix: &[String]) -> (Checkup, Finished) {
     (checkup, finished)
 }
 
+/// What `setup` would do on such a machine.
+#[track_caller]
+fn setup(caller: Caller, prefix: &[String]) -> String {
+    let mut command = caller.command_behind(prefix, &binaries().shipped(), &[]);
+    let output = command.args(["setup", "all"]).output().unwrap();
+    assert!([Some(0), Some(1)].contains(&output.status.code()), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
 /// Only root can take something away from a machine.
 fn is_possible() -> bool {
     if !geteuid().is_root() {
@@ -54,7 +63,7 @@ fn is_possible() -> bool {
     geteuid().is_root()
 }
 
-callers_alone!(no_user_namespace_may_be_made, |caller| {
+callers_apart!(no_user_namespace_may_be_made, |caller| {
     if !is_possible() {
         return;
     }
@@ -66,7 +75,7 @@ callers_alone!(no_user_namespace_may_be_made, |caller| {
     assert!(finished.stderr().contains("user.max_user_namespaces"), "{}", finished.stderr());
 });
 
-callers_alone!(other_namespaces_have_a_limit_of_their_own, |caller| {
+callers_apart!(other_namespaces_have_a_limit_of_their_own, |caller| {
     // Root in a user namespace of the test's making may not take hold of mounts, which is another refusal.
     if caller == Caller::Root || !is_possible() {
         return;
@@ -79,7 +88,7 @@ callers_alone!(other_namespaces_have_a_limit_of_their_own, |caller| {
     }
 });
 
-callers_alone!(a_security_module_refuses_the_first_mount, |caller| {
+callers_apart!(a_security_module_refuses_the_first_mount, |caller| {
     // As AppArmor does: the namespace is granted.
     let (checkup, finished) = refused(caller, &answering("mount=EACCES"));
     assert_eq!(checkup.state("user-namespace"), "ok");
@@ -89,18 +98,18 @@ callers_alone!(a_security_module_refuses_the_first_mount, |caller| {
     assert!(finished.stderr().contains("AppArmor"), "{}", finished.stderr());
 });
 
-callers_alone!(a_filter_hides_clone3, |caller| {
+callers_apart!(a_filter_hides_clone3, |caller| {
     let (checkup, _) = refused(caller, &answering("clone3=ENOSYS"));
     assert_eq!(checkup.state("user-namespace"), "missing");
 });
 
-callers_alone!(landlock_is_hidden, |caller| {
+callers_apart!(landlock_is_hidden, |caller| {
     let checkup = examine(caller, &answering("landlock_create_ruleset=EOPNOTSUPP"));
     assert_eq!(checkup.code, 0, "a reported wall keeps no sandbox from starting: {:#}", checkup.json);
     checkup.assert_missing("landlock", "lsm=landlock");
 });
 
-callers_alone!(a_covered_proc_gives_no_fresh_one, |caller| {
+callers_apart!(a_covered_proc_gives_no_fresh_one, |caller| {
     if !is_possible() {
         return;
     }
@@ -113,7 +122,7 @@ callers_alone!(a_covered_proc_gives_no_fresh_one, |caller| {
     assert!(finished.stderr().contains("systempaths=unconfined"), "{}", finished.stderr());
 });
 
-callers_alone!(newuidmap_cannot_be_run, |caller| {
+callers_apart!(newuidmap_cannot_be_run, |caller| {
     if caller != Caller::Subordinate || !is_possible() {
         return;
     }
@@ -122,7 +131,40 @@ callers_alone!(newuidmap_cannot_be_run, |caller| {
     assert_eq!(checkup.state("user-namespace"), "ok");
 });
 
-callers_alone!(a_range_that_is_gone_is_reported, |caller| {
+callers_apart!(what_is_there_is_not_offered_again, |caller| {
+    if caller != Caller::Subordinate || !is_possible() {
+        return;
+    }
+    // Without newuidmap, and with the range that the caller has.
+    let bare = changed(
+        "mount -t tmpfs none /mnt && mknod /mnt/newuidmap c 0 0 && mknod /mnt/newgidmap c 0 0 && \
+         mount -t overlay -o lowerdir=/mnt:/usr/bin none /usr/bin",
+    );
+    let checkup = examine(caller, &bare);
+    let (state, detail, fix) = checkup.probe("id-range");
+    let fix = fix.unwrap();
+    assert_eq!(state, "weaker", "{detail}");
+    assert!(fix.contains("uidmap") && !fix.contains("usermod"), "{fix}");
+    let told = setup(caller, &bare);
+    assert!(told.contains(fix) && !told.contains("usermod"), "{told}");
+});
+
+callers_apart!(setup_says_what_the_doctor_says, |caller| {
+    let (checkup, told) = (examine(caller, &[]), setup(caller, &[]));
+    for name in ["id-range", "memory-limit", "backend-gvisor", "backend-crun", "backend-runc"] {
+        let (state, _, fix) = checkup.probe(name);
+        match fix {
+            Some(fix) if fix.starts_with("agentbox setup ") => {
+                let program = name.replace("backend-", "").replace("gvisor", "runsc");
+                assert!(told.contains(&format!("# {program} ")), "{name}: {told}");
+            }
+            Some(fix) => assert!(told.contains(fix), "{name} is {state}: no '{fix}' in {told}"),
+            None => assert_eq!(state, "ok", "{name}"),
+        }
+    }
+});
+
+callers_apart!(a_range_that_is_gone_is_reported, |caller| {
     if caller != Caller::Subordinate || !is_possible() {
         return;
     }
@@ -133,7 +175,7 @@ callers_alone!(a_range_that_is_gone_is_reported, |caller| {
     assert!(fix.unwrap().contains("usermod --add-subuids"), "{fix:?}");
 });
 
-callers_alone!(the_command_that_mends_limits_mends_them, |caller| {
+callers_apart!(the_command_that_mends_limits_mends_them, |caller| {
     if caller == Caller::Root || !is_possible() {
         return;
     }

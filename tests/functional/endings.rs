@@ -78,8 +78,16 @@ callers!(a_stopped_command_can_be_ended, |caller| {
 });
 
 callers!(a_killed_process_of_ours_is_said, |caller| {
-    let roles: [fn(Processes) -> i32; 3] = [|all| all.keeper, |all| all.supervisor, |all| all.init];
-    for role in roles {
+    let native = backend() == policy::Backend::Native;
+    // A runtime says in its own words what became of it.
+    let inside = if native { "cause: its init was killed\n" } else { "cause: " };
+    type Role = fn(Processes) -> i32;
+    let roles: [(Role, &str); 3] = [
+        (|all| all.keeper, "cause: it was killed or has failed, and the sandbox ended with it\n"),
+        (|all| all.supervisor, "cause: its supervisor was lost\n"),
+        (|all| all.init, inside),
+    ];
+    for (role, cause) in roles {
         // Once while it is quiet and once while output flows.
         for script in ["echo up; exec sleep 100000", "exec yes up"] {
             let running = Agentbox::shipped(caller).start(["sh", "-c", script]);
@@ -88,7 +96,8 @@ callers!(a_killed_process_of_ours_is_said, |caller| {
             kill_process(Pid::from_raw(victim).unwrap(), Signal::KILL).unwrap();
             let finished = running.finish();
             let stderr = finished.assert_refused().stderr();
-            assert!(stderr.contains("error: the "), "{stderr}");
+            assert!(stderr.contains("error: the ") && stderr.contains(cause), "no '{cause}' in {stderr}");
+            assert!(stderr.contains("\nhint: "), "{stderr}");
         }
     }
 });

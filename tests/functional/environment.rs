@@ -21,8 +21,13 @@ const NOTHING: [&str; 5] = [
 ];
 
 /// The same with a kernel of the sandbox's own, in which git is faster when it is told so.
-const TOLD_TO_GIT: [&str; 3] =
-    ["GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.preloadIndex", "GIT_CONFIG_VALUE_0=false"];
+const TOLD_TO_GIT: [&str; 5] = [
+    "GIT_CONFIG_COUNT=2",
+    "GIT_CONFIG_KEY_0=core.preloadIndex",
+    "GIT_CONFIG_KEY_1=core.untrackedCache",
+    "GIT_CONFIG_VALUE_0=false",
+    "GIT_CONFIG_VALUE_1=true",
+];
 
 /// What is there although nobody named it, sorted.
 fn nothing() -> Vec<&'static str> {

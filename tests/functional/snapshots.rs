@@ -83,11 +83,23 @@ fn help() {
     assert_says(caller, "help-proxy-token", &["proxy", "token", "--help"]);
     assert_says(caller, "help-doctor", &["doctor", "--help"]);
     assert_says(caller, "help-setup", &["setup", "--help"]);
+    assert_says(caller, "help-help", &["help", "--help"]);
     assert_says(caller, "help-version", &["version", "--help"]);
     assert_says(caller, "help-completions", &["completions", "--help"]);
     assert_says(caller, "help-man", &["man", "--help"]);
     assert_says(caller, "version", &["version"]);
     assert_says(caller, "version-flag", &["--version"]);
+}
+
+#[test]
+fn help_by_a_word_of_its_own_is_the_same() {
+    let caller = Caller::ALL.into_iter().find(|caller| caller.is_available()).unwrap();
+    for command in [&[][..], &["run"], &["image"], &["image", "pull"], &["proxy", "token"], &["help"]] {
+        let asked = agentbox(caller, &[&["help"], command].concat());
+        let told = agentbox(caller, &[command, &["--help"]].concat());
+        assert_eq!(asked.assert_success().stdout(), told.assert_success().stdout(), "{command:?}");
+        assert!(asked.stdout().contains("Usage: agentbox"), "{command:?}");
+    }
 }
 
 #[test]
@@ -126,7 +138,7 @@ callers!(report, |caller| {
 /// The endings that are said: as root, whose machine lacks nothing.
 #[test]
 fn endings() {
-    harness::as_caller(Caller::Root, harness::together, |caller| {
+    harness::as_caller(Caller::Root, harness::Company::Anybody, |caller| {
         assert_says(caller, "ending-not-found", &["run", "--", "no-such-program"]);
         assert_says(caller, "ending-not-executable", &["run", "--", "/etc/passwd"]);
         assert_says(caller, "ending-workdir", &["run", "--workdir", "/no/such", "--", "true"]);

@@ -45,6 +45,14 @@ callers!(apart, |caller| {
     assert_eq!(words_of_the_command(&finished.stderr()), "err\n");
 });
 
+callers!(opened_again_by_name, |caller| {
+    let script =
+        "echo out > /dev/stdout; echo err > /dev/stderr; cat /dev/stdin; echo out again > /proc/self/fd/1";
+    let finished = Agentbox::shipped(caller).stdin("in\n").run(["sh", "-c", script]);
+    assert_eq!(finished.assert_success().stdout(), "out\nin\nout again\n");
+    assert_eq!(words_of_the_command(&finished.stderr()), "err\n");
+});
+
 callers!(end_of_file_is_passed_on, |caller| {
     let empty = Agentbox::shipped(caller).run(["sh", "-c", "cat; echo over"]);
     assert_eq!(empty.assert_success().stdout(), "over\n");

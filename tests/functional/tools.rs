@@ -4,7 +4,8 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
-use harness::{Agentbox, Caller, callers};
+use failpoint::Point;
+use harness::{Agentbox, Caller, as_caller, callers};
 
 /// A home with a few tool chains and everything that must stay outside.
 fn home(caller: Caller) -> tempfile::TempDir {
@@ -101,3 +102,26 @@ callers!(without_the_option_nothing_comes, |caller| {
     let stderr = at_home(caller, home.path()).run(["fake-cargo"]).assert_code(127).stderr();
     assert!(stderr.contains("hint: --tools brings your tool chains along"), "{stderr}");
 });
+
+/// A keeper that is held up where it would look through them.
+#[test]
+fn a_look_through_large_ones_is_said_and_nothing_else() {
+    as_caller(Caller::Root, harness::Company::Anybody, |caller| {
+        let home = home(caller);
+        let mark = home.path().join("mark");
+        fs::write(&mark, "0").unwrap();
+        let order = format!("wait {} {}", Point::KeeperOrdered.name(), mark.display());
+        let agentbox = Agentbox::weakened(caller, &[])
+            .env("AGENTBOX_FAILPOINT", &order)
+            .behind(["/usr/bin/env", &format!("HOME={}", home.path().display())]);
+        let running = agentbox.option("--tools").start(["echo", "ran"]);
+        running.wait_for_stderr("looking through your tool chains for sockets");
+        // Longer than whoever asks waits for an answer: there is nobody yet who could give one.
+        std::thread::sleep(std::time::Duration::from_millis(5500));
+        let file = fs::File::options().write(true).open(&mark).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, b"2", 0).unwrap();
+        let finished = running.finish();
+        assert_eq!(finished.assert_success().stdout(), "ran\n");
+        assert!(!finished.stderr().contains("has not answered"), "{}", finished.stderr());
+    });
+}

@@ -6,7 +6,7 @@ use harness::callers;
 use images::Digest;
 
 use crate::layout::Layout;
-use crate::place::{Place, busybox, open_up};
+use crate::place::{Place, busybox, is_once, open_up};
 
 /// Imports what was done to a layout, which fails with a word; afterwards the whole one is taken in.
 fn refused(place: &Place, damage: impl FnOnce(&std::path::Path, &Digest), word: &str) {
@@ -67,6 +67,9 @@ callers!(what_is_damaged_is_not_taken_in, |caller| {
 });
 
 callers!(what_is_not_for_us_is_named, |caller| {
+    if !is_once() {
+        return;
+    }
     let place = Place::new(caller);
     let whole = Layout::of(&[busybox().finish()]);
     let cases = [

@@ -12,7 +12,7 @@ use crate::layout::{Layout, architecture};
 use crate::place::{Place, busybox, open_up};
 use crate::tar::Tar;
 
-fn packed(program: &str, path: &Path) -> Vec<u8> {
+pub(crate) fn packed(program: &str, path: &Path) -> Vec<u8> {
     let output = Command::new(program).arg("-c").arg(path).output().unwrap();
     assert!(output.status.success());
     output.stdout
@@ -41,7 +41,10 @@ callers!(a_root_file_system_becomes_an_image, |caller| {
     let _socket = std::os::unix::net::UnixListener::bind(directory.join("socket")).unwrap();
     open_up(&directory);
     let nameless = place.say(&["image", "import", &directory.display().to_string()]);
-    assert!(nameless.assert_code(125).stderr().contains("it does not say what it is called"));
+    let told = nameless.assert_code(125).stderr();
+    assert!(told.contains("it does not say what it is called"), "{told}");
+    let hint = format!("hint: name it: `agentbox image import {} my/image:1`\n", directory.display());
+    assert!(told.ends_with(&hint), "{told}");
     let words = ["image", "import", &directory.display().to_string(), "tree:1", "--json"];
     let told: serde_json::Value = serde_json::from_str(&place.say(&words).assert_success().stdout()).unwrap();
     assert_eq!(told[0]["name"], "tree:1");

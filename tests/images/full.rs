@@ -9,11 +9,11 @@ use harness::{Caller, is_root};
 use crate::layout::Layout;
 use crate::place::{Place, busybox};
 
-/// A small disk.
-struct Disk<'a>(&'a Path);
+/// A small disk, until it is dropped.
+pub(crate) struct Disk<'a>(pub(crate) &'a Path);
 
 impl Disk<'_> {
-    fn size(&self, options: &str) {
+    pub(crate) fn size(&self, options: &str) {
         let status =
             Command::new("mount").args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(self.0).status().unwrap();
         assert!(status.success());

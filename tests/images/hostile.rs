@@ -1,9 +1,8 @@
-//! Layers that want out, and layers that want everything. Whatever they say, the host's canaries are as they were, and
-//! what cannot be unpacked leaves nothing.
+//! Images that put something of theirs in the places of our own, programs that would gain by one, and layers that want
+//! everything. Whatever they say, the host's canaries are as they were, and what cannot be unpacked leaves nothing.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use harness::{Caller, callers, is_full, is_root};
@@ -11,98 +10,10 @@ use images::Guard;
 use policy::Wall;
 
 use crate::layout::Layout;
+use crate::leading::canary;
 use crate::place::{Place, busybox, seen};
+use crate::served::{Registry, Wants};
 use crate::tar::{Entry, Tar};
-
-/// A directory of the host's that everybody may write to, and that nothing may come by.
-fn canary(place: &Place) -> PathBuf {
-    let path = place.path("canary");
-    let _ = fs::remove_dir_all(&path);
-    fs::create_dir(&path).unwrap();
-    fs::write(path.join("file"), "untouched").unwrap();
-    for (path, mode) in [(path.clone(), 0o777), (path.join("file"), 0o666)] {
-        fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
-    }
-    path
-}
-
-/// Layers that lead to a directory of the host's by a link of their own, which only how it is opened keeps them from.
-fn by_links(outside: &str) -> Vec<(&'static str, Tar)> {
-    let up = upwards(outside);
-    let out = || Tar::default().link("out", outside);
-    vec![
-        ("through a link", out().file("out/evil", b"x")),
-        ("through a link that leads up", Tar::default().link("out", &up).file("out/evil", b"x")),
-        ("a directory through a link", out().directory("out/evil/", 0o777, (0, 0))),
-        ("a whiteout through a link", out().file("out/.wh.gone", b"")),
-        ("hiding through a link", out().file("out/.wh..wh..opq", b"")),
-        ("a hard link through a link", out().hard_link("evil", "out/file")),
-    ]
-}
-
-fn upwards(outside: &str) -> String {
-    format!("{}{}", "../".repeat(20), outside.trim_start_matches('/'))
-}
-
-/// Layers whose names or numbers are refused before anything is opened.
-fn by_names(outside: &str) -> Vec<(&'static str, Tar)> {
-    let (up, file) = (upwards(outside), format!("{outside}/file"));
-    let named = |name: &str| Tar::default().extended(&[("path", name)]);
-    vec![
-        ("upwards", Tar::default().file(&format!("{up}/evil"), b"x")),
-        ("upwards within", Tar::default().file(&format!("a/../{up}/evil"), b"x")),
-        ("absolute", Tar::default().file(&format!("{outside}/evil"), b"x")),
-        ("a hard link out", Tar::default().hard_link("evil", &file)),
-        ("a hard link up", Tar::default().hard_link("evil", &format!("{up}/file"))),
-        ("a long name by PAX", named(&format!("{outside}/evil")).file("x", b"x")),
-        ("a long link by PAX", Tar::default().extended(&[("linkpath", &file)]).hard_link("evil", "x")),
-        ("two names by PAX", Tar::default().extended(&[("path", "a"), ("path", "b")]).file("x", b"x")),
-        ("a size by PAX", Tar::default().extended(&[("size", "99999999999999")]).file("x", b"x")),
-        ("a sparse file", Tar::default().extended(&[("GNU.sparse.major", "1")]).file("x", b"x")),
-        ("a whiteout of nothing", Tar::default().file("a/.wh.", b"")),
-        ("a whiteout upwards", Tar::default().file("a/.wh...", b"")),
-        ("a whiteout as a directory", Tar::default().file(".wh.a/b", b"x")),
-        ("too deep", named(&"d/".repeat(200)).directory("x/", 0o755, (0, 0))),
-    ]
-}
-
-/// Takes each of them in, and says which did something.
-fn led_away(place: &Place, cases: &dyn Fn(&str) -> Vec<(&'static str, Tar)>) -> Result<(), String> {
-    let mut breaches = Vec::new();
-    for (what, tar) in cases(&place.path("canary").display().to_string()) {
-        let canary = canary(place);
-        let before = seen(&canary);
-        let imported = place.import(&Layout::of(&[tar.finish()]), "evil:1");
-        if seen(&canary) != before {
-            breaches.push(format!("{what}: the host has another file"));
-        } else if imported.code == 0 {
-            breaches.push(format!("{what}: it was taken in"));
-        } else {
-            let told = imported.assert_code(125).stderr();
-            assert!(told.starts_with("error: cannot unpack the layer sha256:"), "{what}: {told}");
-            assert_eq!(place.layers(), Vec::<String>::new(), "{what}");
-            assert_eq!(place.images(), Vec::<String>::new(), "{what}");
-            continue;
-        }
-        place.say(&["image", "rm", "evil:1"]);
-        place.say(&["image", "gc"]);
-    }
-    if breaches.is_empty() { Ok(()) } else { Err(breaches.join("; ")) }
-}
-
-callers!(archives_that_lead_away_are_refused, |caller| {
-    let place = Place::new(caller);
-    assert_eq!(led_away(&place, &by_names), Ok(()));
-    // Two keep them in, and either is enough.
-    let both = [Guard::Beneath, Guard::Confined];
-    crate::guarded::stands(caller, &both, &|place| led_away(place, &by_links));
-    assert_eq!(led_away(&Place::without(caller, &[Guard::Confined]), &by_links), Ok(()));
-    let modules = fs::read_to_string("/sys/kernel/security/lsm").unwrap_or_else(|_| "landlock".to_owned());
-    if modules.contains("landlock") {
-        let place = Place::without(caller, &[Guard::Beneath]);
-        assert_eq!(led_away(&place, &by_links), Ok(()));
-    }
-});
 
 // isolation.md 19: whatever an image has where the sandbox's own things are.
 callers!(links_in_the_places_of_our_own_lead_nowhere, |caller| {
@@ -189,6 +100,43 @@ callers!(programs_of_an_image_gain_nothing, |caller| {
     let store = fs::metadata(place.store()).unwrap();
     assert_eq!(store.permissions().mode() & 0o777, 0o700);
     assert!(!place.store().join("layers").join(&place.layers()[0]).join("bin/device").exists());
+});
+
+// Seen in the store, where somebody of the host's could come by it: taken in, and brought from a registry.
+callers!(devices_and_pipes_of_an_image_are_never_made, |caller| {
+    let place = Place::new(caller);
+    let of = |name, kind, device| Entry { name, kind, device, mode: 0o666, ..Entry::PLAIN };
+    let tar = busybox()
+        .directory("dev/", 0o755, (0, 0))
+        .entry(of("dev/kmsg", b'3', (1, 11)))
+        .entry(of("dev/disk", b'4', (8, 0)))
+        .entry(of("null", b'3', (1, 3)))
+        .entry(of("pipe", b'6', (0, 0)))
+        .file("kept", b"kept")
+        // What would hide a name, if it were made, without having been a whiteout.
+        .entry(of("kept", b'3', (0, 0)));
+    let layout = Layout::of(&[tar.clone().finish()]);
+    let made = || -> Vec<_> {
+        let odd = |mode: &u64| !matches!(mode & 0o170_000, 0o100_000 | 0o040_000 | 0o120_000);
+        seen(&place.store()).into_iter().filter(|(_, facts)| odd(&facts[0])).collect()
+    };
+    let told = place.import(&layout, "odd:1").assert_success().stderr();
+    assert!(told.contains("5 devices and pipes were left out"), "{told}");
+    assert_eq!(made(), []);
+    assert_eq!(place.run("odd:1", "cat /kept; ls /null /pipe 2>/dev/null || true"), "kept");
+    // Nor is there anything that a second name could be given to.
+    let linked = place.import(&Layout::of(&[tar.hard_link("second", "null").finish()]), "odd:2");
+    assert!(linked.assert_code(125).stderr().contains("which is no file of this archive"), "{linked:?}");
+    assert_eq!(made(), []);
+    place.say(&["image", "rm", "odd:1"]).assert_success();
+    place.say(&["image", "gc"]).assert_success();
+    let Some(registry) = Registry::start(Wants::Nothing) else { return };
+    layout.write(&place.path("pushed"));
+    registry.push(&place.path("pushed"), "me/odd:1");
+    let name = format!("127.0.0.1:{}/me/odd:1", registry.port);
+    let told = place.say(&["image", "pull", &name]).assert_success().stderr();
+    assert!(told.contains("5 devices and pipes were left out"), "{told}");
+    assert_eq!((made(), place.layers().len()), (Vec::new(), 1));
 });
 
 callers!(what_would_become_too_much_is_refused, |caller| {

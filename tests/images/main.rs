@@ -3,22 +3,30 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod absent;
 mod authority;
 mod broken;
+mod committed;
 mod docker;
+mod exported;
 mod forms;
 mod full;
 mod guarded;
+mod hints;
 mod hostile;
 mod killed;
 mod layers;
 mod layout;
+mod leading;
 mod listener;
 mod place;
+mod pulled;
 mod registry;
 mod roots;
 mod secure;
 mod served;
+mod spooled;
 mod tar;
+mod telling;
 mod tokens;
 mod tools;

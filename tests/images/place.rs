@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use harness::{Agentbox, Caller, Finished, Running};
 use images::Guard;
+use policy::Backend;
 use tempfile::TempDir;
 
 use crate::layout::Layout;
@@ -115,6 +116,12 @@ impl Drop for Place {
             drop(self.say(&["image", "gc"]));
         }
     }
+}
+
+/// Whether a test that starts no sandbox is to be run: natively, as it says the same of every backend.
+#[track_caller]
+pub(crate) fn is_once() -> bool {
+    harness::is_on(&[Backend::Native], "it starts no sandbox")
 }
 
 /// A root file system without a libc.

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use crate::docker::Docker;
 use crate::layout::Layout;
-use crate::place::{Place, busybox};
+use crate::place::{Place, busybox, is_once};
 use crate::served::{Cutter, PASSWORD, Registry, Wants};
 use crate::tar::Tar;
 
@@ -203,6 +203,9 @@ callers!(passwords_come_from_where_docker_leaves_them, |caller| {
 });
 
 callers!(nobody_is_asked_in_plain_but_this_machine, |caller| {
+    if !is_once() {
+        return;
+    }
     let place = Place::new(caller);
     // The kernel leads this address to the loopback, but it is no loopback address to anybody who reads it.
     let listener = std::net::TcpListener::bind("0.0.0.0:0").unwrap();

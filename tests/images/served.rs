@@ -94,6 +94,31 @@ impl Registry {
         assert!(status.unwrap().success());
     }
 
+    /// Puts a manifest there by itself, as it is: what it names has to be there already.
+    pub(crate) fn put(&self, name: &str, tag: &str, kind: &str, manifest: &str) {
+        let head = format!("PUT /v2/{name}/manifests/{tag}");
+        let headers = format!("Content-Type: {kind}\r\nContent-Length: {}\r\n", manifest.len());
+        let answer = self.ask(&head, &headers, manifest);
+        assert!(answer.starts_with("HTTP/1.1 201 "), "{answer}");
+    }
+
+    /// The manifest of an image, as it is there.
+    pub(crate) fn manifest(&self, name: &str, tag: &str) -> String {
+        let accept = "Accept: application/vnd.oci.image.manifest.v1+json\r\n";
+        let answer = self.ask(&format!("GET /v2/{name}/manifests/{tag}"), accept, "");
+        assert!(answer.starts_with("HTTP/1.1 200 "), "{answer}");
+        answer.split_once("\r\n\r\n").unwrap().1.to_owned()
+    }
+
+    fn ask(&self, what: &str, headers: &str, body: &str) -> String {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).unwrap();
+        let asked = format!("{what} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{headers}\r\n{body}");
+        stream.write_all(asked.as_bytes()).unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).unwrap();
+        answer
+    }
+
     /// Where it keeps a blob.
     pub(crate) fn blobs(&self) -> Vec<PathBuf> {
         let output = Command::new("find")
@@ -159,6 +184,14 @@ impl Cutter {
             }
             cuts.fetch_add(1, Ordering::SeqCst);
             Then::HangUp
+        })
+    }
+
+    /// One who lets everything through, and takes its time.
+    pub(crate) fn slow(port: u16, each: Duration) -> Self {
+        Self::between(port, move |_, _| {
+            std::thread::sleep(each);
+            Then::GoOn
         })
     }
 

@@ -13,13 +13,15 @@ pub(crate) struct Entry<'a> {
     pub(crate) kind: u8,
     pub(crate) mode: u32,
     pub(crate) owner: (u32, u32),
+    /// Which device it is. The first of all, 0/0, is what hides a name in an overlay.
+    pub(crate) device: (u32, u32),
     pub(crate) link: &'a str,
     pub(crate) contents: &'a [u8],
 }
 
 impl Entry<'_> {
     pub(crate) const PLAIN: Entry<'static> =
-        Entry { name: "", kind: b'0', mode: 0o644, owner: (0, 0), link: "", contents: b"" };
+        Entry { name: "", kind: b'0', mode: 0o644, owner: (0, 0), device: (0, 0), link: "", contents: b"" };
 }
 
 impl Tar {
@@ -76,6 +78,8 @@ impl Tar {
         put(156, &[entry.kind]);
         put(157, entry.link.as_bytes());
         put(257, b"ustar\x0000");
+        put(329, format!("{:07o}", entry.device.0).as_bytes());
+        put(337, format!("{:07o}", entry.device.1).as_bytes());
         let sum: u32 = block.iter().map(|byte| u32::from(*byte)).sum();
         block[148..155].copy_from_slice(format!("{sum:06o}\0").as_bytes());
         self.bytes.extend_from_slice(&block);

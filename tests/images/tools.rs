@@ -12,7 +12,7 @@ use crate::place::{Place, busybox, open_up};
 use crate::tar::Tar;
 
 /// Whether a program is there; a test that needs it says so.
-fn has(program: &str) -> bool {
+pub(crate) fn has(program: &str) -> bool {
     let found = ["/usr/bin", "/usr/sbin"].iter().any(|place| Path::new(place).join(program).exists());
     if !found {
         eprintln!("skipped: {program} is not installed (tests/setup.sh installs it as root)");
@@ -67,18 +67,16 @@ callers!(skopeo_and_we_understand_each_other, |caller| {
     let out = place.path("ours.tar");
     place.say(&["image", "export", "docker-archive:1", "-o", &out.display().to_string()]).assert_success();
     let back = place.path("back");
-    succeed(Command::new("skopeo").args([
-        "copy",
-        "--quiet",
-        &format!("oci-archive:{}", out.display()),
-        &format!("oci:{}:x", back.display()),
-    ]));
-    let config =
-        succeed(Command::new("skopeo").args(["inspect", "--config", &format!("oci:{}:x", back.display())]));
+    // As whoever called: an ordinary user's unpacks nothing that is root's.
+    let skopeo = |words: &[&str]| succeed(caller.command(Path::new("/usr/bin/skopeo")).args(words));
+    let ours = format!("oci-archive:{}", out.display());
+    skopeo(&["inspect", &ours]);
+    skopeo(&["copy", "--quiet", &ours, &format!("oci:{}:x", back.display())]);
+    let config = skopeo(&["inspect", "--config", &format!("oci:{}:x", back.display())]);
     let config: serde_json::Value = serde_json::from_str(&config).unwrap();
     assert_eq!(config["config"]["Cmd"], json!(["/bin/cat", "/mark"]));
     assert_eq!(config["rootfs"]["diff_ids"][1], json!(images::Digest::of(&layers[1]).to_string()));
-    succeed(Command::new("skopeo").args(["inspect", &format!("docker-archive:{}", out.display())]));
+    skopeo(&["inspect", &format!("docker-archive:{}", out.display())]);
 });
 
 #[test]

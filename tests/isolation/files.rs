@@ -2,8 +2,9 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
-use std::os::unix::net::UnixListener;
+use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::path::Path;
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -38,8 +39,9 @@ callers!(files_01_environment, |caller| {
         let output = probe(sandbox, &["environments", &token]);
         let mut expected = vec!["AGENTBOX_EXEC", "HOME", "LANG", "PATH", "USER"];
         if backend() == Backend::Gvisor {
-            // Which is said in docs/backends.md: git's index is read by one thread there.
+            // Which is said in docs/backends.md: how git is faster there.
             expected.extend(["GIT_CONFIG_COUNT", "GIT_CONFIG_KEY_0", "GIT_CONFIG_VALUE_0"]);
+            expected.extend(["GIT_CONFIG_KEY_1", "GIT_CONFIG_VALUE_1"]);
         }
         let is_unexpected = |line: &&str| {
             let name = line.strip_prefix("variable ").and_then(|line| line.split('=').next());
@@ -121,6 +123,27 @@ callers!(files_01_sockets_beneath_the_system, |caller| {
     });
     fs::remove_file(&path).unwrap();
     reached.unwrap().unwrap();
+});
+
+// Who takes anybody's datagrams does not listen, and is reached all the same where nothing covers it.
+callers!(files_01_datagrams_beneath_the_system, |caller| {
+    if !is_root("make a socket in /usr") {
+        return;
+    }
+    let path = format!("/usr/local/lib/{}.sock", token());
+    let socket = UnixDatagram::bind(&path).unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o666)).unwrap();
+    socket.set_nonblocking(true).unwrap();
+    let script =
+        "import socket, sys; socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b'x', sys.argv[1])";
+    let arguments = ["-c", script, &path];
+    let outside = Command::new("/usr/bin/python3").args(arguments).status().unwrap();
+    let reached = (outside.success(), socket.recv(&mut [0; 9]).is_ok());
+    let inside = Agentbox::shipped(caller).run([&["/usr/bin/python3"][..], &arguments].concat());
+    let late = socket.recv(&mut [0; 9]);
+    fs::remove_file(&path).unwrap();
+    assert_eq!(reached, (true, true), "it is no canary");
+    assert!(inside.code != 0 && late.is_err(), "{inside:?} {late:?}");
 });
 
 callers!(files_repositories_beneath_mounts, |caller| {

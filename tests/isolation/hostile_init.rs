@@ -5,7 +5,7 @@ use std::fs;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use harness::{Caller, binaries, callers_alone, copy_program, host_processes, leaks};
+use harness::{Caller, binaries, callers_apart, copy_program, host_processes, leaks_of};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -39,8 +39,8 @@ fn peak(cli: u32) -> Option<u64> {
     line.trim().trim_end_matches(" kB").parse().ok()
 }
 
-callers_alone!(control_a_hostile_init, |caller| {
-    let before = leaks();
+callers_apart!(control_a_hostile_init, |caller| {
+    let before = leaks_of(caller);
     for attack in ["channels", "openings", "output", "message", "garbage", "cut"] {
         let (mut child, _directory) = start(caller, attack);
         let deadline = Instant::now() + PATIENCE;
@@ -61,8 +61,8 @@ callers_alone!(control_a_hostile_init, |caller| {
     }
 });
 
-callers_alone!(control_a_silent_init, |caller| {
-    let before = leaks();
+callers_apart!(control_a_silent_init, |caller| {
+    let before = leaks_of(caller);
     let (mut child, _directory) = start(caller, "silence");
     let deadline = Instant::now() + PATIENCE;
     while peak(child.id()).is_none() {

@@ -6,7 +6,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
-use harness::{Agentbox, Dice, HostProcess, backend, callers_alone, host_processes, is_full};
+use harness::{Agentbox, Dice, HostProcess, backend, callers_apart, host_processes, is_full};
 use policy::Backend;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 
@@ -86,10 +86,10 @@ fn finish(mut child: Child, after: &str, meanwhile: impl Fn(i32)) -> (i32, Strin
     (status.code().unwrap_or_else(|| 128 + status.signal().unwrap_or_default()), said)
 }
 
-callers_alone!(life_62_killed_at_any_moment, |caller| {
+callers_apart!(life_62_killed_at_any_moment, |caller| {
     let mut dice = Dice::throw(&format!("kill -9 as {caller:?}"));
     let rounds = if is_full() { 400 } else { 24 };
-    let before = Remains::before();
+    let before = Remains::before(caller);
     for round in 0..rounds {
         let target = Target::ALL[round % Target::ALL.len()];
         let delay = dice.delay(longest());
@@ -121,10 +121,10 @@ callers_alone!(life_62_killed_at_any_moment, |caller| {
     }
 });
 
-callers_alone!(life_62_interrupted_at_any_moment, |caller| {
+callers_apart!(life_62_interrupted_at_any_moment, |caller| {
     let mut dice = Dice::throw(&format!("Ctrl-C as {caller:?}"));
     let rounds = if is_full() { 300 } else { 30 };
-    let before = Remains::before();
+    let before = Remains::before(caller);
     for round in 0..rounds {
         let delay = dice.delay(longest());
         let after = format!("round {round}: Ctrl-C after {delay:?}");

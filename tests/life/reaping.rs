@@ -7,14 +7,15 @@ use harness::{Agentbox, callers};
 callers!(life_63_orphans_are_reaped, |caller| {
     // Double forks, in their session and out of it, that end while nobody waits for them.
     let script = r#"
+        count() { set -- /proc/[0-9]*; count=$#; }
+        count; before=$count
         for i in $(seq 200); do (sleep 0.0$((i % 10)) &) ; done
         for i in $(seq 50); do (setsid sh -c 'sleep 0.01 & exit 3' &) ; done
-        left() { cat /proc/[0-9]*/stat 2>/dev/null | grep -c -e ') Z' -e '(sleep)'; }
-        for i in $(seq 100); do
-            [ "$(left)" = 0 ] && break
-            sleep 0.05 & wait
+        for i in $(seq 200); do
+            count; [ $count = $before ] && break
+            sleep 0.05
         done
-        echo "left $(left)"
+        echo "left $((count - before))"
     "#;
     let finished = Agentbox::shipped(caller).run(["bash", "-c", script]);
     assert_eq!(finished.assert_success().stdout(), "left 0\n");

@@ -27,7 +27,7 @@ fn life_65_launched_by_many_threads() {
     let _turn = alone();
     let launches = if is_full() { 500 } else { 40 };
     let init = binaries().shipped().with_file_name("agentbox-init");
-    let before = Remains::before();
+    let before = Remains::of_anybody();
     let directory = tempfile::tempdir().unwrap();
     let over = AtomicBool::new(false);
     thread::scope(|scope| {

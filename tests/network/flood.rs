@@ -1,7 +1,7 @@
 //! A sandbox that floods its gateway: it hits its own limits, and a neighbour with a network of its own is refused nothing
 //! and waits no longer than beside one that keeps as many processors busy without a network.
 
-use harness::{Agentbox, Caller, Finished, Internet, Running, alone, as_caller, together};
+use harness::{Agentbox, Caller, Company, Finished, Internet, Running, as_caller};
 use serde_json::Value;
 
 use crate::inside::{attempt, get};
@@ -171,7 +171,7 @@ fn assert_limited(internet: &Internet, caller: Caller, flood: &Finished) {
 /// time. Once is enough for the rest: the gateway is the same for all.
 #[test]
 fn a_flood_leaves_its_neighbours_alone() {
-    as_caller(Caller::Single, alone, |caller| {
+    as_caller(Caller::Single, Company::Nobody, |caller| {
         let internet = Internet::new();
         let mut neighbour = Neighbour::start(internet.agentbox(caller));
         let (mut burnt, mut flooded) = (Vec::new(), Vec::new());
@@ -229,7 +229,7 @@ print(all(answered) and len(answered) > 3, dict(ends))
 /// Once, as the time that a client is given passes for each caller in the same way.
 #[test]
 fn those_who_are_slow_are_ended_and_hold_up_nobody() {
-    as_caller(Caller::Subordinate, together, |caller| {
+    as_caller(Caller::Subordinate, Company::Anybody, |caller| {
         let internet = Internet::new();
         let slow =
             internet.agentbox(caller).options(["--allow", "allowed.test"]).start(["python3", "-c", SLOW]);

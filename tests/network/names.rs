@@ -120,7 +120,7 @@ callers!(what_is_blocked_is_said_once_with_what_would_allow_it, |caller| {
 /// Whoever follows what was said reaches it.
 #[test]
 fn the_option_that_is_named_does_allow() {
-    harness::as_caller(Caller::Single, harness::together, |caller| {
+    harness::as_caller(Caller::Single, harness::Company::Anybody, |caller| {
         let internet = Internet::new();
         let request = format!("tcp 10.7.0.9 80 {}", get("10.7.0.9"));
         let attempts = attempt(internet.agentbox(caller).options(["--allow", "10.7.0.9"]), &[&request]);

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
-use harness::{Agentbox, Caller, callers, together};
+use harness::{Agentbox, Caller, callers};
 
 use crate::{has, script};
 
@@ -90,7 +90,7 @@ export GOFLAGS=-mod=mod GOTOOLCHAIN=local CGO_ENABLED=0
 
 #[test]
 fn cargo_build_and_test() {
-    harness::as_caller(Caller::Root, together, |caller| {
+    harness::as_caller(Caller::Root, harness::Company::Anybody, |caller| {
         let home = PathBuf::from(std::env::var_os("HOME").unwrap_or_default());
         let programs = home.join(".cargo/bin");
         if !programs.join("cargo").exists() || !home.join(".rustup").exists() {

@@ -3,7 +3,7 @@
 use std::io::Write as _;
 use std::path::Path;
 
-use harness::{Agentbox, Caller, callers, together};
+use harness::{Agentbox, Caller, callers};
 
 use crate::{has, script};
 
@@ -112,7 +112,7 @@ callers!(java, |caller| {
 // What a runtime takes for the size of the machine is the sandbox's, where its limits can be seen.
 #[test]
 fn java_sizes_itself_by_the_limits() {
-    harness::as_caller(Caller::Root, together, |caller| {
+    harness::as_caller(Caller::Root, harness::Company::Anybody, |caller| {
         if !has("/usr/bin/javac") {
             return;
         }
@@ -132,7 +132,7 @@ fn java_sizes_itself_by_the_limits() {
 
 #[test]
 fn node_sizes_itself_by_the_limits() {
-    harness::as_caller(Caller::Root, together, |caller| {
+    harness::as_caller(Caller::Root, harness::Company::Anybody, |caller| {
         if !has("/usr/bin/node") {
             return;
         }

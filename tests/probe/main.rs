@@ -11,6 +11,7 @@
 
 mod attempts;
 mod confine;
+mod held;
 mod hunt;
 mod identity;
 mod init;
@@ -45,6 +46,7 @@ fn main() -> ExitCode {
         ["connect", kind, address] => reach::connect(kind, address),
         ["signal", pid, signal] => reach::signal(pid, signal),
         ["shared-memory", key] => reach::shared_memory(key),
+        ["hold", directory] => held::hold(directory),
         ["mounts"] => attempts::mounts(),
         ["nodes"] => attempts::nodes(),
         ["trace", pid] => attempts::trace(pid),

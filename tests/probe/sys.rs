@@ -18,6 +18,17 @@ pub(crate) fn call(number: c_long, arguments: &[usize]) -> Outcome {
     }
 }
 
+/// A file's own pages, which nobody gives back before the process ends.
+pub(crate) fn map_shared(file: &std::fs::File, length: usize) -> &'static mut [u8] {
+    use rustix::mm::{MapFlags, ProtFlags, mmap};
+    let access = ProtFlags::READ | ProtFlags::WRITE;
+    // SAFETY: the map is a new one of this length, which is the file's own, and is never unmapped.
+    unsafe {
+        let start = mmap(std::ptr::null_mut(), length, access, MapFlags::SHARED, file, 0).unwrap();
+        std::slice::from_raw_parts_mut(start.cast(), length)
+    }
+}
+
 /// A call that the C library does not see, so that one that returns twice or never does no harm to its frames.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]

@@ -34,6 +34,33 @@ callers!(nothing_of_the_owners_changes, |caller| {
     assert_same_but_locks(&project, &before);
 });
 
+/// One status after the other, with changes between them that come within a second and leave directories' sizes as they are.
+const COMING_AND_GOING: &str = "set -e
+    mkdir -p a/b; echo 1 > a/b/one; echo '*.log' > .gitignore; git add -A; git commit -qm base; tell() { git status --porcelain -uall; echo .; }
+    tell; touch a/b/new a/two; tell; rm a/b/new; touch a/b/wen; tell; mkdir a/b/c; touch a/b/c/deep a/b/c/x.log; tell
+    mv a/b/c a/c; tell; rm -r a/c a/two a/b/wen; tell; echo > .gitignore; touch a/y.log; tell; git add -A; git commit -qm more; tell
+    git checkout -q HEAD^; tell; touch a/y.log; tell";
+
+callers!(git_tells_of_all_that_came_and_went, |caller| {
+    let project = Project::repository(caller);
+    let told = project.run(COMING_AND_GOING);
+    let steps: Vec<String> = told.split(".\n").map(|step| step.trim_end().replace('\n', ", ")).collect();
+    let expected = [
+        "",
+        "?? a/b/new, ?? a/two",
+        "?? a/b/wen, ?? a/two",
+        "?? a/b/c/deep, ?? a/b/wen, ?? a/two",
+        "?? a/b/wen, ?? a/c/deep, ?? a/two",
+        "",
+        " M .gitignore, ?? a/y.log",
+        "",
+        "",
+        "",
+        "",
+    ];
+    assert_eq!(steps, expected);
+});
+
 callers!(what_is_written_is_the_owners_and_stays, |caller| {
     let project = Project::repository(caller);
     // As root the owner may be anybody.

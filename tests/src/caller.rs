@@ -1,6 +1,7 @@
 //! Who calls agentbox: root, an ordinary user with a range of subordinate ids, one without.
 
 use std::fs;
+use std::ops::Range;
 use std::path::Path;
 use std::process::Command;
 
@@ -51,6 +52,37 @@ impl Caller {
     pub fn gid(self) -> u32 {
         let own = rustix::process::getegid().as_raw();
         if geteuid().is_root() { self.ids().expect("an available caller").1 } else { own }
+    }
+
+    /// Whether processes of this caller, or of its sandboxes, have this host's user id. What is no other's is root's.
+    #[must_use]
+    pub fn has_uid(self, uid: u32) -> bool {
+        if !geteuid().is_root() {
+            return self == Self::ours();
+        }
+        let is_of = |caller: Self| {
+            caller.is_available()
+                && (uid == caller.uid() || caller.ranges().any(|range| range.contains(&uid)))
+        };
+        match self {
+            Self::Root => !is_of(Self::Subordinate) && !is_of(Self::Single),
+            _ => is_of(self),
+        }
+    }
+
+    /// The ranges of subordinate user ids.
+    fn ranges(self) -> impl Iterator<Item = Range<u32>> {
+        let ranges: Vec<_> = fs::read_to_string("/etc/subuid")
+            .unwrap_or_default()
+            .lines()
+            .filter_map(|line| {
+                let fields: Vec<&str> = line.split(':').collect();
+                let [name, first, count] = fields[..] else { return None };
+                let first: u32 = first.parse().ok()?;
+                (name == self.user()).then_some(first..first.checked_add(count.parse().ok()?)?)
+            })
+            .collect();
+        ranges.into_iter()
     }
 
     /// A program started as this caller, with the environment of a fresh login.

@@ -49,6 +49,13 @@ impl HostProcess {
         Path::new("/proc").join(self.pid.to_string()).join(name)
     }
 
+    /// The host's user id that it has; none if it is gone.
+    #[must_use]
+    pub fn uid(&self) -> Option<u32> {
+        let status = fs::read_to_string(self.file("status")).ok()?;
+        status.lines().find_map(|line| line.strip_prefix("Uid:")?.split_whitespace().next()?.parse().ok())
+    }
+
     /// The number of the system call that it waits in; none while it runs.
     #[must_use]
     pub fn syscall(&self) -> Option<i64> {

@@ -14,6 +14,8 @@ use crate::{Caller, HostProcess, binaries, host_processes};
 /// What there is of agentbox on the host.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LeakCount {
+    /// Whose processes and directories these are; everybody's if of nobody in particular.
+    pub of: Option<Caller>,
     /// Processes that run one of the programs under test.
     pub processes: BTreeSet<String>,
     /// The namespaces that those hold, beside our own.
@@ -61,8 +63,9 @@ impl LeakCount {
     /// test programs that run at the same time, and what goes by itself was never left.
     #[must_use]
     pub fn wait(&self, counts: impl Fn(&str) -> bool) -> Vec<String> {
-        let look =
-            || -> Vec<String> { leaks().since(self).into_iter().filter(|line| counts(line)).collect() };
+        let look = || -> Vec<String> {
+            count(self.of).since(self).into_iter().filter(|line| counts(line)).collect()
+        };
         let deadline = Instant::now() + PATIENCE;
         let mut left = look();
         while !left.is_empty() && Instant::now() < deadline {
@@ -79,11 +82,24 @@ impl LeakCount {
     }
 }
 
-/// Counts now. What other programs' sandboxes have is told apart from what is left: theirs live, or are on their way.
+/// Counts now what there is of anybody.
 #[must_use]
 pub fn leaks() -> LeakCount {
+    count(None)
+}
+
+/// Counts now what there is of one caller, while tests of others run.
+#[must_use]
+pub fn leaks_of(caller: Caller) -> LeakCount {
+    count(Some(caller))
+}
+
+/// What other programs' sandboxes have is told apart from what is left: theirs live, or are on their way.
+fn count(of: Option<Caller>) -> LeakCount {
     // In this order: what a sandbox had that ends meanwhile is gone once its directory is.
     let cgroups = cgroups();
+    let own = of.map(runtime_directory);
+    let is_of = |path: &Path| own.as_deref().is_none_or(|own| path.parent() == Some(own));
     let sandboxes: Vec<PathBuf> = runtime_directories().iter().flat_map(|path| entries(path)).collect();
     let (dead, living): (Vec<_>, Vec<_>) = sandboxes.into_iter().partition(|path| is_dead(path));
     let names: BTreeSet<_> =
@@ -95,16 +111,19 @@ pub fn leaks() -> LeakCount {
     let mut found = LeakCount {
         mounts: mounts(),
         cgroups: cgroups.into_iter().filter(is_left).collect(),
-        directories: dead.into_iter().collect(),
+        directories: dead.into_iter().filter(|path| is_of(path)).collect(),
+        of,
         ..LeakCount::default()
     };
     let ours = programs();
     let own = HostProcess::read(std::process::id().cast_signed()).map(|it| it.namespaces());
     let own = own.unwrap_or_default();
+    let is_theirs =
+        |process: &HostProcess| of.is_none_or(|caller| process.uid().is_some_and(|uid| caller.has_uid(uid)));
     for process in host_processes() {
         let runs_ours = process.program().is_some_and(|program| ours.contains(&program));
-        let zombie_of_ours = process.name.starts_with("agentbox") && lingers(&process);
-        if runs_ours || zombie_of_ours {
+        let is_agentbox = process.name.starts_with("agentbox");
+        if (runs_ours || is_agentbox) && is_theirs(&process) && (runs_ours || lingers(&process)) {
             let namespaces = process.namespaces();
             found.namespaces.extend(namespaces.into_iter().filter(|namespace| !own.contains(namespace)));
             found.processes.insert(format!("{} {} {:?}", process.pid, process.name, process.arguments));
@@ -155,12 +174,14 @@ fn programs() -> BTreeSet<(u64, u64)> {
 
 fn runtime_directories() -> Vec<PathBuf> {
     let available = Caller::ALL.into_iter().filter(|caller| caller.is_available());
-    available
-        .map(|caller| match caller {
-            Caller::Root => PathBuf::from("/run/agentbox/sandboxes"),
-            _ => PathBuf::from(format!("/tmp/agentbox-{}/sandboxes", caller.uid())),
-        })
-        .collect()
+    available.map(runtime_directory).collect()
+}
+
+fn runtime_directory(caller: Caller) -> PathBuf {
+    match caller {
+        Caller::Root => PathBuf::from("/run/agentbox/sandboxes"),
+        _ => PathBuf::from(format!("/tmp/agentbox-{}/sandboxes", caller.uid())),
+    }
 }
 
 fn entries(directory: &Path) -> Vec<PathBuf> {

@@ -36,20 +36,20 @@ pub use dice::Dice;
 pub use finished::Finished;
 pub use host::{HostProcess, host_processes};
 pub use internet::{Connection, Datagram, Internet, Packets, Question, Repository, Request, Seen};
-pub use leaks::{LeakCount, cgroups, leaks};
+pub use leaks::{LeakCount, cgroups, leaks, leaks_of};
 pub use pty::Pty;
 pub use running::{Processes, Running};
 pub use subtree::Subtree;
 pub use sys::seccomp_filter;
-pub use turn::{Turn, alone, as_caller, is_full, is_root, together, workspace_root};
+pub use turn::{Company, Turn, alone, as_caller, is_full, is_root, together, workspace_root};
 
 /// One test for each kind of caller, beside each other: modules `root`, `subordinate` and `single`.
 #[macro_export]
 macro_rules! callers {
     ($name:ident, |$caller:ident| $body:block) => {
-        $crate::callers!(@ $name, together, $caller, $body);
+        $crate::callers!(@ $name, Anybody, $caller, $body);
     };
-    (@ $name:ident, $turn:ident, $caller:ident, $body:block) => {
+    (@ $name:ident, $company:ident, $caller:ident, $body:block) => {
         mod $name {
             use super::*;
             use $crate::Caller;
@@ -58,26 +58,34 @@ macro_rules! callers {
 
             #[test]
             fn root() {
-                $crate::as_caller(Caller::Root, $crate::$turn, case);
+                $crate::as_caller(Caller::Root, $crate::Company::$company, case);
             }
 
             #[test]
             fn subordinate() {
-                $crate::as_caller(Caller::Subordinate, $crate::$turn, case);
+                $crate::as_caller(Caller::Subordinate, $crate::Company::$company, case);
             }
 
             #[test]
             fn single() {
-                $crate::as_caller(Caller::Single, $crate::$turn, case);
+                $crate::as_caller(Caller::Single, $crate::Company::$company, case);
             }
         }
     };
 }
 
-/// The same for tests during which no other test of the program may run, as they count what is left behind.
+/// The same for tests that count what their caller has left behind: none of that caller's runs meanwhile.
+#[macro_export]
+macro_rules! callers_apart {
+    ($name:ident, |$caller:ident| $body:block) => {
+        $crate::callers!(@ $name, OtherCallers, $caller, $body);
+    };
+}
+
+/// The same for tests during which no other test of the program may run, as they take what others need.
 #[macro_export]
 macro_rules! callers_alone {
     ($name:ident, |$caller:ident| $body:block) => {
-        $crate::callers!(@ $name, alone, $caller, $body);
+        $crate::callers!(@ $name, Nobody, $caller, $body);
     };
 }

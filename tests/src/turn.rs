@@ -1,4 +1,5 @@
-//! Which tests may run beside each other: most may, those that count what is on the host may not.
+//! Which tests may run beside each other: most may, those that count what their caller has on the host only beside those of
+//! other callers, and a few beside none.
 
 use std::io::Write as _;
 use std::panic;
@@ -7,36 +8,70 @@ use std::sync::{Once, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use crate::Caller;
 
-static TURNS: RwLock<()> = RwLock::new(());
+/// One for each caller. Whoever takes several takes them in this order.
+static TURNS: [RwLock<()>; Caller::ALL.len()] = [const { RwLock::new(()) }; Caller::ALL.len()];
 
 /// A test's turn; it ends when this is dropped.
 #[derive(Debug)]
 #[must_use]
-pub enum Turn {
-    /// Others may run beside it.
-    Together(RwLockReadGuard<'static, ()>),
-    /// No other test of this program runs.
-    Alone(RwLockWriteGuard<'static, ()>),
+pub struct Turn {
+    _shared: Vec<RwLockReadGuard<'static, ()>>,
+    _own: Vec<RwLockWriteGuard<'static, ()>>,
 }
 
-/// For a test beside which others may run.
+impl Turn {
+    fn shared(callers: &[Caller]) -> Self {
+        let take = |caller: &Caller| lock_of(*caller).read().unwrap_or_else(PoisonError::into_inner);
+        Self { _shared: callers.iter().map(take).collect(), _own: Vec::new() }
+    }
+
+    fn own(callers: &[Caller]) -> Self {
+        let take = |caller: &Caller| lock_of(*caller).write().unwrap_or_else(PoisonError::into_inner);
+        Self { _shared: Vec::new(), _own: callers.iter().map(take).collect() }
+    }
+}
+
+fn lock_of(caller: Caller) -> &'static RwLock<()> {
+    match caller {
+        Caller::Root => &TURNS[0],
+        Caller::Subordinate => &TURNS[1],
+        Caller::Single => &TURNS[2],
+    }
+}
+
+/// For a test beside which others may run, as whatever callers.
 pub fn together() -> Turn {
-    Turn::Together(TURNS.read().unwrap_or_else(PoisonError::into_inner))
+    Turn::shared(&Caller::ALL)
 }
 
 /// For a test that must have the machine to itself.
 pub fn alone() -> Turn {
-    Turn::Alone(TURNS.write().unwrap_or_else(PoisonError::into_inner))
+    Turn::own(&Caller::ALL)
+}
+
+/// Beside whom a test of one caller may run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Company {
+    /// Anybody.
+    Anybody,
+    /// Those of other callers: a command of the same caller would clean up what is looked for.
+    OtherCallers,
+    /// Nobody.
+    Nobody,
 }
 
 /// Runs a test as one kind of caller, or says that this machine has none such.
-pub fn as_caller(caller: Caller, turn: fn() -> Turn, check: fn(Caller)) {
+pub fn as_caller(caller: Caller, company: Company, check: fn(Caller)) {
     if !caller.is_available() {
         let _ = writeln!(std::io::stderr(), "skipped: {caller:?}: run tests/setup.sh as root for its user");
         return;
     }
     say_failures_at_once();
-    let _turn = turn();
+    let _turn = match company {
+        Company::Anybody => Turn::shared(&[caller]),
+        Company::OtherCallers => Turn::own(&[caller]),
+        Company::Nobody => alone(),
+    };
     check(caller);
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use harness::{callers, callers_alone, leaks};
+use harness::{callers, callers_apart, leaks_of};
 
 use crate::home::Home;
 
@@ -107,9 +107,9 @@ os.mkdir('done', dir_fd=top)";
     assert_eq!(std::fs::read_dir(home.state().join("sandboxes")).unwrap().count(), 0, "{removed:?}");
 });
 
-callers_alone!(nothing_is_left_of_many, |caller| {
+callers_apart!(nothing_is_left_of_many, |caller| {
     let home = Home::new(caller);
-    let before = leaks();
+    let before = leaks_of(caller);
     let ids: Vec<String> = (0..5).map(|_| home.create(&[])).collect();
     for id in &ids {
         home.say(&["exec", "--detach", id, "--", "sleep", "600"]).assert_success();

@@ -1,6 +1,6 @@
 //! Processes of ours are killed: the sandbox ends or goes on as promised, and the next command knows.
 
-use harness::{HostProcess, callers, callers_alone, host_processes, leaks};
+use harness::{HostProcess, callers, callers_apart, host_processes, leaks_of};
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::home::Home;
@@ -16,10 +16,10 @@ callers!(the_caller_may_be_killed, |caller| {
     assert_eq!(home.exec(&id, &["echo", "alive"]), "alive\n");
 });
 
-callers_alone!(whoever_of_us_is_killed_ends_it, |caller| {
+callers_apart!(whoever_of_us_is_killed_ends_it, |caller| {
     let home = Home::new(caller);
     for victim in ["keeper", "init", "supervisor"] {
-        let before = leaks();
+        let before = leaks_of(caller);
         let id = home.create(&[]);
         home.say(&["exec", "--detach", &id, "--", "sleep", "600"]).assert_success();
         home.exec(&id, &["sh", "-c", "echo kept > f"]);
@@ -37,9 +37,9 @@ callers_alone!(whoever_of_us_is_killed_ends_it, |caller| {
     }
 });
 
-callers_alone!(a_stopped_supervisor_does_not_keep_anybody_from_removing_it, |caller| {
+callers_apart!(a_stopped_supervisor_does_not_keep_anybody_from_removing_it, |caller| {
     let home = Home::new(caller);
-    let before = leaks();
+    let before = leaks_of(caller);
     let id = home.create(&[]);
     let supervisor = home.status(&id)["supervisor"].as_i64().unwrap().try_into().unwrap();
     kill_process(Pid::from_raw(supervisor).unwrap(), Signal::STOP).unwrap();

@@ -5,7 +5,8 @@ use std::fs;
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use harness::{HOST_KERNEL, backend, callers, callers_alone, is_on, leaks};
+use harness::{Caller, backend, callers, callers_apart, is_on, is_root, leaks_of, together};
+use policy::Backend;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::home::Home;
@@ -65,9 +66,7 @@ callers!(what_is_paused_stands_still, |caller| {
         assert!(refused.assert_refused().stderr().contains("agentbox resume"), "{refused:?}");
     }
     home.say(&["logs", &id]).assert_success();
-    if is_on(HOST_KERNEL, "its processes are its own kernel's, which is not asked while it is paused") {
-        assert!(home.listed(&id).contains("pulse"));
-    }
+    assert!(home.listed(&id).contains("pulse"));
     // Once more changes nothing.
     home.say(&["pause", &id]).assert_success();
     home.say(&["resume", &id]).assert_success();
@@ -113,10 +112,38 @@ callers!(who_waits_for_a_command_is_told_of_a_pause_and_may_leave, |caller| {
     }
 });
 
+// What stands still before init has said that a process runs is told to who waits for that. Where no cgroup holds it, init
+// itself would have to stop the others.
+#[test]
+fn who_waits_for_a_start_is_told_of_a_pause() {
+    if !is_root("pause what does not answer")
+        || !is_on(&[Backend::Native], "another program is init's parent")
+    {
+        return;
+    }
+    let _turn = together();
+    let home = Home::new(Caller::Root);
+    let id = home.create(&[]);
+    let init = home.status(&id)["init"].as_i64().unwrap().try_into().unwrap();
+    let init = Pid::from_raw(init).unwrap();
+    kill_process(init, Signal::STOP).unwrap();
+    let asked = home.begin(&["exec", "--detach", &id, "--", "sleep", "613"]);
+    // Before init is asked it would be refused; that it will be is on record.
+    let deadline = Instant::now() + Duration::from_secs(20);
+    while !home.say(&["audit", "--json", &id]).assert_success().stdout().contains("613") {
+        assert!(Instant::now() < deadline, "nobody asks: {}", asked.stderr());
+    }
+    home.say(&["pause", &id]).assert_success();
+    asked.wait_for_stderr(&format!("sandbox {id} is paused; `agentbox resume {id}` lets it go on\n"));
+    home.say(&["resume", &id]).assert_success();
+    kill_process(init, Signal::CONT).unwrap();
+    asked.finish().assert_success();
+}
+
 // What is frozen cannot die; whoever cleans up lets it.
-callers_alone!(a_paused_sandbox_of_a_killed_keeper_goes_with_the_next_command, |caller| {
+callers_apart!(a_paused_sandbox_of_a_killed_keeper_goes_with_the_next_command, |caller| {
     let home = Home::new(caller);
-    let before = leaks();
+    let before = leaks_of(caller);
     let id = restless(&home);
     home.say(&["pause", &id]).assert_success();
     let keeper = home.status(&id)["keeper"].as_i64().unwrap().try_into().unwrap();
@@ -197,20 +224,23 @@ callers!(too_much_on_the_disk_pauses_it, |caller| {
     assert!(full.stderr().contains("No space left"), "{full:?}");
     sleep(Duration::from_millis(1500));
     assert_eq!(home.entry(&id)["state"], "running");
-    // By one call: what is paused halfway would go on later, and be too much again.
-    home.say(&["exec", "--detach", &id, "--", "fallocate", "-l", "42M", "large"]).assert_success();
+    // By one call: what is paused halfway would go on later, and be too much again. Whoever asked for it may have to wait:
+    // everything may stand still before init has said that it runs.
+    let large = home.begin(&["exec", "--detach", &id, "--", "fallocate", "-l", "42M", "large"]);
     assert!(wait_for_pause(&home, &id).contains("--disk"));
     wait_for_stillness(&home, &id);
     // The owner lets it go on, and it does until there is a tenth more.
     home.say(&["resume", &id]).assert_success();
+    large.finish().assert_success();
     wait_for_pulse(&home, &id);
     sleep(Duration::from_millis(1500));
     assert_eq!(home.entry(&id)["state"], "running");
-    home.say(&["exec", "--detach", &id, "--", "fallocate", "-l", "40M", "larger"]).assert_success();
+    let larger = home.begin(&["exec", "--detach", &id, "--", "fallocate", "-l", "40M", "larger"]);
     assert!(wait_for_pause(&home, &id).contains("--disk"));
     let record = home.say(&["audit", "--json", &id]).assert_success().stdout();
     assert_eq!(record.matches(r#""kind":"limit","which":"disk""#).count(), 2, "{record}");
     home.say(&["rm", "--force", &id]).assert_success();
+    let _ = larger.finish();
 });
 
 // A tree that cannot be looked into could hold anything.
@@ -218,7 +248,8 @@ callers!(what_cannot_be_watched_pauses_it, |caller| {
     let home = Home::new(caller);
     let id = home.create(&[]);
     let script = "for i in $(seq 300); do mkdir d && cd d; done";
-    home.say(&["exec", "--detach", &id, "--", "sh", "-c", script]).assert_success();
+    let asked = home.begin(&["exec", "--detach", &id, "--", "sh", "-c", script]);
     wait_for_pause(&home, &id);
     home.say(&["rm", "--force", &id]).assert_success();
+    let _ = asked.finish();
 });

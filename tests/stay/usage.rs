@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use harness::{HOST_KERNEL, callers, is_on};
+use harness::{backend, callers};
 use serde_json::Value;
 
 use crate::home::Home;
@@ -22,9 +22,6 @@ fn find<'list>(list: &'list [Value], word: &str) -> &'list Value {
 }
 
 callers!(what_each_exec_left_behind_is_known, |caller| {
-    if !is_on(HOST_KERNEL, "its processes are its own kernel's, which `ps` says") {
-        return;
-    }
     let home = Home::new(caller);
     let id = home.create(&[]);
     home.say(&["exec", "--detach", &id, "--", "sleep", "1000"]).assert_success();
@@ -50,9 +47,6 @@ callers!(what_each_exec_left_behind_is_known, |caller| {
 });
 
 callers!(what_a_process_calls_itself_is_inert, |caller| {
-    if !is_on(HOST_KERNEL, "its processes are its own kernel's, which `ps` says") {
-        return;
-    }
     let home = Home::new(caller);
     let id = home.create(&[]);
     let script = "exec -a \"$(printf 'a\\033]0;x\\007\\033[31m\\nroot 1 b\\302\\233c')\" sleep 1000";
@@ -66,6 +60,24 @@ callers!(what_a_process_calls_itself_is_inert, |caller| {
     };
     assert!(!table.contains(['\x1b', '\x07', '\u{9b}']), "{table:?}");
     assert!(table.lines().count() == 2 && table.contains("root 1 b"), "{table:?}");
+});
+
+// What the host sees can be looked at when there is room for nobody inside. A kernel of the sandbox's own counts for each
+// user, and whoever tells is begun by init, which is another one where there are two ids.
+callers!(one_that_is_full_is_looked_at_or_says_why_not, |caller| {
+    let home = Home::new(caller);
+    let id = home.create(&["--pids", "8"]);
+    let script = "import os, time\ntry:\n  while os.fork(): pass\nexcept OSError: print('full', flush=True)\ntime.sleep(1000)";
+    let running = home.begin(&["exec", &id, "--", "python3", "-c", script]);
+    running.wait_for("full");
+    let said = home.say(&["ps", &id]);
+    if backend().has_own_kernel() && caller == Caller::Single {
+        let said = said.assert_refused().stderr();
+        assert!(said.contains("nobody could be started") && said.contains("hint: "), "{said}");
+    } else {
+        assert!(said.assert_success().stdout().matches("time.sleep(1000)").count() >= 4, "{said:?}");
+    }
+    home.say(&["stop", "--time", "1", &id]).assert_success();
 });
 
 callers!(who_is_busy_shows, |caller| {

@@ -3,6 +3,7 @@
 
 mod configuration;
 mod images;
+mod machine;
 mod network;
 mod ports;
 mod proxy;
@@ -18,6 +19,7 @@ use clap::{Args, CommandFactory as _, FromArgMatches as _, Parser, ValueEnum};
 use clap_complete::Shell;
 use policy::{
     Cpus, Limits, Mount, Pids, PublishedPort, SandboxName, SandboxPath, Size, Timeout, User, Workspace,
+    parse_disk,
 };
 
 use crate::keys::DetachKeys;
@@ -26,6 +28,7 @@ pub(crate) use configuration::{Config, ConfigAction, ShowConfig};
 pub(crate) use images::{
     Bootstrap, Commit, Export, ImageAction, Images, Import, InspectImage, ListImages, Pull, RemoveImages, Tag,
 };
+pub(crate) use machine::{Doctor, Setup, SetupTarget};
 pub(crate) use network::{Explain, Net, NetworkOptions, Policy, PolicyAction, SetPolicy, ShowPolicy, Way};
 pub(crate) use ports::{Port, PortAction};
 pub(crate) use proxy::{MintToken, Proxy, ProxyAction};
@@ -52,12 +55,16 @@ impl Arguments {
     /// Reads the command line. To define the options of all commands takes longer than to start a process, and a command
     /// needs only its own; what they are about is told to whoever asks for help, or says none that there is.
     pub(crate) fn read() -> Result<Self, clap::Error> {
+        Self::from_arg_matches(&Self::matches(std::env::args_os().collect())?)
+    }
+
+    /// What words mean, of which the first is our name; what a command says to --help is an error here.
+    pub(crate) fn matches(words: Vec<OsString>) -> Result<clap::ArgMatches, clap::Error> {
         let mut command = Self::command();
-        let word = std::env::args_os().nth(1);
-        if word.is_none_or(|word| command.find_subcommand(word).is_none()) {
+        if words.get(1).is_none_or(|word| command.find_subcommand(word).is_none()) {
             command.build();
         }
-        Self::from_arg_matches(&command.try_get_matches_from_mut(std::env::args_os())?)
+        command.try_get_matches_from_mut(words)
     }
 }
 
@@ -99,6 +106,12 @@ pub(crate) enum Subcommand {
     Config(Config),
     Doctor(Doctor),
     Setup(Setup),
+    /// Print the help of a command, as its --help does
+    Help {
+        /// The command and its own, as in `image pull`
+        #[arg(value_name = "COMMAND")]
+        command: Vec<String>,
+    },
     /// Print the version
     Version,
     /// Print completions for a shell
@@ -144,7 +157,7 @@ pub(crate) struct Run {
     #[arg(long, value_name = "PROGRAM", requires = "image")]
     pub(crate) entrypoint: Option<String>,
     /// End the command after this long: SIGTERM, two seconds later SIGKILL
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     pub(crate) timeout: Option<Timeout>,
     #[command(flatten)]
     pub(crate) terminal: TerminalOptions,
@@ -168,6 +181,9 @@ pub(crate) struct TerminalOptions {
     /// Give the command pipes, even on a terminal
     #[arg(long)]
     pub(crate) no_tty: bool,
+    /// Taken for those who are used to it: stdin is always passed on
+    #[arg(long, short, hide = true)]
+    pub(crate) interactive: bool,
     /// The keys that leave a command on a terminal to itself [default: ctrl-p,ctrl-q]
     #[arg(long, value_name = "KEYS")]
     pub(crate) detach_keys: Option<DetachKeys>,
@@ -208,16 +224,16 @@ pub(crate) struct SandboxOptions {
     #[arg(long, value_name = "USER")]
     pub(crate) user: Option<User>,
     /// Memory, private files included
-    #[arg(long, value_name = "SIZE", default_value_t = Limits::default().memory)]
+    #[arg(long, value_name = "SIZE", default_value_t = Limits::default().memory, allow_negative_numbers = true)]
     pub(crate) memory: Size,
     /// Processors
-    #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().cpus)]
+    #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().cpus, allow_negative_numbers = true)]
     pub(crate) cpus: Cpus,
     /// Processes and threads
-    #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().pids)]
+    #[arg(long, value_name = "NUMBER", default_value_t = Limits::default().pids, allow_negative_numbers = true)]
     pub(crate) pids: Pids,
     /// What the private directories may hold together
-    #[arg(long, value_name = "SIZE", default_value_t = Limits::default().disk)]
+    #[arg(long, value_name = "SIZE", default_value_t = Limits::default().disk, value_parser = parse_disk, allow_negative_numbers = true)]
     pub(crate) disk: Size,
     /// Bring your tool chains along (rustup, nvm, pyenv, …), read-only and without credentials
     #[arg(long)]
@@ -227,68 +243,16 @@ pub(crate) struct SandboxOptions {
     #[arg(long, short, value_name = "PORT:PORT")]
     pub(crate) publish: Vec<PublishedPort>,
     /// End the sandbox so long after its start
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     pub(crate) lifetime: Option<Timeout>,
     /// End the sandbox when nobody is connected, nothing runs but terminals, and nothing appears on those for so long
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     pub(crate) idle_timeout: Option<Timeout>,
     /// Let the command make user namespaces, for tools that sandbox themselves
     #[arg(long)]
     pub(crate) nested: bool,
     #[command(flatten)]
     pub(crate) network: NetworkOptions,
-}
-
-/// See what this machine grants a sandbox, and the command that mends what is missing.
-///
-/// Everything is tried out, wall by wall, in processes that end at once; then a complete sandbox is started. The
-/// exit code is 0 if it started with every wall that is never optional, 1 if not, and 125 for a failure of
-/// agentbox itself.
-#[derive(Debug, Args)]
-#[command(after_long_help = "\
-JSON:
-  {
-    \"version\": agentbox's own, \"kernel\": the release,
-    \"caller\":  {\"uid\", \"gid\", \"name\"},
-    \"probes\":  [{\"name\", \"state\": \"ok\" | \"weaker\" | \"missing\", \"detail\", \"fix\": a command or null}],
-    \"report\":  [{\"wall\", \"state\": \"given\" | \"weaker\" | \"missing\", \"detail\", \"hint\" if not given}]
-  }
-  The report is that of the complete sandbox, empty if none started. Names are stable; later
-  versions may add fields and probes.")]
-pub(crate) struct Doctor {
-    /// Print JSON
-    #[arg(long)]
-    pub(crate) json: bool,
-}
-
-/// Install what this machine lacks for a backend, or for all of it.
-///
-/// Every command is shown first, and run with --yes; then a complete sandbox is started with each backend. Nothing is put
-/// into place that has known holes. Without --yes nothing is done at all.
-#[derive(Debug, Args)]
-#[command(after_help = "\
-Examples:
-  agentbox setup gvisor           what would be done for --backend gvisor
-  agentbox setup all --yes        do it: gVisor, runc, id ranges, limits, AppArmor's profile")]
-pub(crate) struct Setup {
-    /// What to set up
-    #[arg(value_enum, default_value_t = SetupTarget::All)]
-    pub(crate) target: SetupTarget,
-    /// Run the commands
-    #[arg(long, short)]
-    pub(crate) yes: bool,
-}
-
-#[derive(Clone, Copy, Debug, ValueEnum)]
-pub(crate) enum SetupTarget {
-    /// gVisor and runc, and what sandboxes of an ordinary user need
-    All,
-    /// A current runsc
-    Gvisor,
-    /// A current runc
-    Runc,
-    /// A current crun
-    Crun,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]

@@ -55,7 +55,9 @@ impl About<'_> {
                 say(format!("sandbox {id} is paused{why}; `agentbox resume {id}` lets it go on{end}"));
             }
             was_paused = paused.is_some();
-            if !was_paused && !was_silent && answered.is_missed_for(SILENCE) {
+            // What is looked through before is said elsewhere.
+            let is_silent = answered.is_missed_for(SILENCE) && self.engine.is_planned(id);
+            if !was_paused && !was_silent && is_silent {
                 was_silent = true;
                 say(format!("sandbox {id} has not answered yet; `agentbox stop --time 0 {id}` ends it{end}"));
             }
@@ -79,6 +81,11 @@ impl Answered {
     fn to(request: &Request) -> Self {
         let is_told = matches!(request.ask, Some(Ask::Exec(_)));
         Self { asked: Instant::now(), heard: Cell::new(!is_told) }
+    }
+
+    /// Of something that is waited for from now on.
+    pub(crate) fn awaited() -> Self {
+        Self { asked: Instant::now(), heard: Cell::new(false) }
     }
 
     /// Of something of which nothing need be heard.

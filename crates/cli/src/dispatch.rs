@@ -50,6 +50,7 @@ pub(crate) fn dispatch(
         Subcommand::Config(config) => configuration::config(&config),
         Subcommand::Doctor(doctor) => doctor::doctor(&doctor),
         Subcommand::Setup(arguments) => setup::setup(&arguments),
+        Subcommand::Help { command } => generate::help(&command),
         Subcommand::Version => generate::version(),
         Subcommand::Completions { shell } => generate::completions(shell),
         Subcommand::Man { directory } => generate::man_pages(&directory),

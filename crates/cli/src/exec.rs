@@ -10,7 +10,7 @@ use wire::{Ask, Attach, Request, VERSION};
 use crate::arguments::{Exec, Logs};
 use crate::conversation::{About, Ended, Screen, converse};
 use crate::failure::{Failure, escape};
-use crate::outcome::{SIGHUP, exit_code, not_started, out_of_memory, output_broken, signalled};
+use crate::outcome::{Asker, SIGHUP, exit_code, not_started, out_of_memory, output_broken, signalled};
 use crate::output::print;
 use crate::settings;
 use crate::signals::Signals;
@@ -35,13 +35,14 @@ pub(crate) fn exec(exec: Exec) -> Result<ExitCode, Failure> {
     let keys = exec.terminal.detach_keys.clone().unwrap_or_default();
     // A command on a terminal outlives the one who looks at it.
     let asked = wire::Exec { detached: terminal.is_some(), terminal_name, ..command.exec(&spec) };
+    let about = About { engine: &engine, id: &id };
     if exec.detach {
         let asked = wire::Exec { detached: true, ..asked };
-        let started = in_runtime(async { Ok(ask_until_started(client, asked).await) })?;
+        let started = in_runtime(async { Ok(ask_until_started(client, asked, about).await) })?;
         return match started {
             Ok(number) if exec.json => print(&format!("{}\n", serde_json::json!({"exec": number}))),
             Ok(number) => print(&format!("{number}\n")),
-            Err(Some(failed)) => Err(not_started(failed, &command.argv[0], &spec)),
+            Err(Some(failed)) => Err(not_started(failed, &command.argv[0], (&spec, Asker::Exec))),
             Err(None) => Err(lost(&engine, &spec)),
         };
     }
@@ -50,7 +51,7 @@ pub(crate) fn exec(exec: Exec) -> Result<ExitCode, Failure> {
         let mut signals = Signals::listen()?;
         let raw = command.terminal.and_then(|_| RawMode::enter());
         let screen = command.terminal.map(|_| Screen { raw: raw.as_ref(), keys });
-        let ended = converse(client, request, About { engine: &engine, id: &id }, &mut signals, screen).await;
+        let ended = converse(client, request, about, &mut signals, screen).await;
         // The terminal is given back before anything is said.
         drop(raw);
         Ok(ended)
@@ -61,7 +62,7 @@ pub(crate) fn exec(exec: Exec) -> Result<ExitCode, Failure> {
             Err(Failure::new("the name of the terminal is taken")
                 .hint(format!("`agentbox terminals {id}` lists those in use")))
         }
-        Ended::Failed(failed) => Err(not_started(failed, &command.argv[0], &spec)),
+        Ended::Failed(failed) => Err(not_started(failed, &command.argv[0], (&spec, Asker::Exec))),
         Ended::Detached => Ok(left_by(&id)),
         Ended::HungUp => Ok(signalled(SIGHUP)),
         Ended::OutputBroken(error) => output_broken(error),

@@ -100,6 +100,21 @@ fn misuse(error: &clap::Error) -> Failure {
             };
             failure.cause(cause).hint(format!("`{} --help` tells what each option takes", meant()))
         }
+        (ErrorKind::UnknownArgument, Some(argument), _)
+            if argument == "--rm" && meant() == "agentbox run" =>
+        {
+            Failure::new("'--rm' is not expected here")
+                .cause("every run removes its sandbox by itself")
+                .hint("leave --rm out; `agentbox create` makes one that stays")
+        }
+        (ErrorKind::MissingRequiredArgument, Some(missing), _) => {
+            let meant = meant();
+            let hint = match missing.contains("<CMD>") {
+                true => format!("a command to run stands after `--`; `{meant} --help` tells the rest"),
+                false => format!("`{meant} --help` tells what each one is"),
+            };
+            Failure::new(format!("`{meant}` needs {missing}")).hint(hint)
+        }
         (ErrorKind::UnknownArgument, Some(argument), _) => {
             let failure = Failure::new(format!("'{argument}' is not expected here"));
             match (context(ContextKind::SuggestedArg), meant()) {
@@ -110,9 +125,11 @@ fn misuse(error: &clap::Error) -> Failure {
             }
         }
         _ => {
+            // What is wrong is told up to the first empty line, a list of it on lines of their own.
             let text = error.render().to_string();
-            let first = text.lines().next().unwrap_or_default();
-            Failure::new(first.strip_prefix("error: ").unwrap_or(first))
+            let lines = text.lines().map(str::trim).take_while(|line| !line.is_empty());
+            let said = lines.collect::<Vec<_>>().join(" ");
+            Failure::new(said.strip_prefix("error: ").unwrap_or(&said))
                 .hint(format!("`{} --help` tells what there is", meant()))
         }
     }
@@ -123,7 +140,9 @@ fn meant() -> String {
     let (mut meant, mut command) = ("agentbox".to_owned(), Arguments::command());
     // What is defined when it is asked for is asked for here.
     command.build();
-    for word in std::env::args_os().skip(1) {
+    // Who asks for help by a word of its own means the command after it.
+    let words = std::env::args_os().skip(1);
+    for word in words.enumerate().filter(|(at, word)| *at > 0 || word != "help").map(|(_, word)| word) {
         let Some(found) = command.find_subcommand(&word).cloned() else { break };
         meant.push_str(&format!(" {}", found.get_name()));
         command = found;

@@ -9,12 +9,21 @@ use clap::CommandFactory as _;
 use clap_complete::Shell;
 
 use crate::arguments::Arguments;
-use crate::failure::Failure;
+use crate::failure::{self, Failure};
 
 pub(crate) fn version() -> Result<ExitCode, Failure> {
     // Whoever asked may read no further.
     let _ = writeln!(io::stdout(), "agentbox {}", env!("CARGO_PKG_VERSION"));
     Ok(ExitCode::SUCCESS)
+}
+
+/// What a command says to --help.
+pub(crate) fn help(command: &[String]) -> Result<ExitCode, Failure> {
+    let words = std::iter::once("agentbox").chain(command.iter().map(String::as_str)).chain(["--help"]);
+    match Arguments::matches(words.map(Into::into).collect()) {
+        Err(told) => Ok(failure::usage(&told)),
+        Ok(_) => Err(Failure::new("there is no help about that").hint("`agentbox help` lists all commands")),
+    }
 }
 
 pub(crate) fn completions(shell: Shell) -> Result<ExitCode, Failure> {

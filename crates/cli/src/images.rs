@@ -1,24 +1,29 @@
 //! `agentbox image`: how images come, what there is, and how they go.
 
+mod export;
 mod progress;
 mod show;
 
 use std::fs::File;
-use std::io::{IsTerminal as _, Write as _};
+use std::io::IsTerminal as _;
+use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::process::ExitCode;
 
 use engine::{Engine, EngineError, Worker};
-use images::{Image, ImageError, Store, Transport};
+use images::{Image, ImageError, Source, Store, Transport};
 use serde_json::json;
 
-use crate::arguments::{Bootstrap, Commit, Export, ImageAction, Images, Import, Pull, RemoveImages, Tag};
+use crate::arguments::{Bootstrap, Commit, ImageAction, Images, Import, Pull, RemoveImages, Tag};
 use crate::failure::Failure;
 use crate::output::print;
 use crate::record::Form;
 use crate::stay::in_runtime;
 
 pub(crate) use progress::Telling;
+
+/// What stdin is called.
+const STDIN: [&str; 4] = ["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"];
 
 impl From<ImageError> for Failure {
     fn from(error: ImageError) -> Self {
@@ -46,7 +51,7 @@ pub(crate) fn images(images: &Images) -> Result<ExitCode, Failure> {
             Ok(ExitCode::SUCCESS)
         }
         ImageAction::Gc(collect) => show::collected(engine.collect_images()?, Form::of(collect.json)),
-        ImageAction::Export(export) => export_image(&engine, export),
+        ImageAction::Export(export) => export::export(&engine, export),
         ImageAction::Pull(pull) => bring(&engine, pull),
         ImageAction::Bootstrap(bootstrap) => make(&engine, bootstrap),
     }
@@ -77,7 +82,8 @@ fn make(engine: &Engine, bootstrap: &Bootstrap) -> Result<ExitCode, Failure> {
     let place = store.workshop();
     let made = system.make(&place, worker.owners()).and_then(|()| {
         let telling = Telling::new();
-        let import = images::Import { path: &place, reference: Some(&name), owners: worker.owners() };
+        let import =
+            images::Import { from: Source::Path(&place), reference: Some(&name), owners: worker.owners() };
         let images = store.import(&import, &worker, &|step| telling.hear(&step));
         telling.finish();
         images
@@ -112,8 +118,12 @@ fn tell(store: &Store, image: &Image, form: Form) -> Result<ExitCode, Failure> {
 fn take_in(engine: &Engine, import: &Import) -> Result<ExitCode, Failure> {
     let (store, worker) = (engine.images()?, Worker::new()?);
     let telling = Telling::new();
-    let import_of =
-        images::Import { path: &import.path, reference: import.reference.as_ref(), owners: worker.owners() };
+    let stdin = stdin_of(&import.path)?;
+    let from = match &stdin {
+        Some(stdin) => Source::Open(stdin, Path::new("-")),
+        None => Source::Path(&import.path),
+    };
+    let import_of = images::Import { from, reference: import.reference.as_ref(), owners: worker.owners() };
     let images = store.import(&import_of, &worker, &|step| telling.hear(&step));
     telling.finish();
     let images = images?;
@@ -125,34 +135,25 @@ fn take_in(engine: &Engine, import: &Import) -> Result<ExitCode, Failure> {
     print(&images.iter().map(line).collect::<String>())
 }
 
+/// Our stdin, where that is what a path means. It is not opened anew: a pipe of somebody else's could not be.
+fn stdin_of(path: &Path) -> Result<Option<File>, Failure> {
+    if !STDIN.iter().any(|name| path == Path::new(name)) {
+        return Ok(None);
+    }
+    if std::io::stdin().is_terminal() {
+        return Err(Failure::new("an archive does not come from a terminal").hint(
+            "name a file, or let another program write it: `docker save app | agentbox image import -`",
+        ));
+    }
+    let stdin = std::io::stdin().as_fd().try_clone_to_owned();
+    let stdin = stdin.map_err(|error| Failure::new("cannot read stdin").cause(error))?;
+    Ok(Some(File::from(stdin)))
+}
+
 fn named(image: &Image) -> serde_json::Value {
     json!({"name": image.listed.name(), "digest": image.listed.manifest.digest.to_string()})
 }
 
 fn line(image: &Image) -> String {
     format!("{} {}\n", image.listed.name(), image.listed.manifest.digest)
-}
-
-fn export_image(engine: &Engine, export: &Export) -> Result<ExitCode, Failure> {
-    let store = engine.images()?;
-    let image = store.find(&export.image)?;
-    let Some(path) = &export.output else {
-        if std::io::stdout().is_terminal() {
-            return Err(Failure::new("an archive is nothing for a terminal")
-                .hint("write it into a file with --output, or into a pipe"));
-        }
-        let mut stdout = std::io::stdout().lock();
-        store.export(&image, &mut stdout, Path::new("stdout"))?;
-        let _ = stdout.flush();
-        return Ok(ExitCode::SUCCESS);
-    };
-    let unusable = |error| Failure::new(format!("cannot write '{}'", path.display())).cause(error);
-    let file = File::create(path).map_err(unusable)?;
-    let exported = store.export(&image, &file, path);
-    if exported.is_err() {
-        // Half an archive is none.
-        let _ = std::fs::remove_file(path);
-    }
-    exported?;
-    Ok(ExitCode::SUCCESS)
 }

@@ -4,8 +4,8 @@ use std::ffi::OsStr;
 use std::io::{self, Write as _};
 use std::process::ExitCode;
 
-use engine::find_outside;
-use policy::{SandboxId, SandboxSpec, Timeout};
+use engine::{Loss, Reason, find_outside};
+use policy::{Root, SandboxId, SandboxSpec, Timeout};
 use wire::{Exited, Failed, Step};
 
 use crate::failure::{Failure, escape};
@@ -79,7 +79,62 @@ pub(crate) fn out_of_memory(spec: &SandboxSpec) -> Failure {
         .code(KILLED)
 }
 
-pub(crate) fn not_started(failed: Failed, program: &OsStr, spec: &SandboxSpec) -> Failure {
+/// Whoever of ours is gone without having been asked to was killed, or has failed.
+const WHO_KILLS: &str = "where nobody killed it, this machine may have run out of memory: `sudo dmesg | tail` tells whom the kernel ended";
+
+/// Something of the sandbox was gone before anybody had asked for it.
+pub(crate) fn lost(loss: Loss) -> Failure {
+    let failure = Failure::new("the sandbox ended before the command did");
+    match loss {
+        Loss::Supervisor => failure.cause("its supervisor was lost").hint(WHO_KILLS),
+        Loss::Inside(words) => {
+            failure.cause(escape(&words)).hint("start it again; --backend native needs no runtime")
+        }
+    }
+}
+
+/// Its init is gone, or another command has ended it.
+pub(crate) fn ended_early(reason: Reason) -> Failure {
+    let failure = Failure::new("the sandbox ended before the command did");
+    match reason {
+        Reason::Killed => failure.cause("its init was killed").hint(WHO_KILLS),
+        _ => failure.cause("another command has ended it"),
+    }
+}
+
+/// Its keeper is gone, and everything inside with it.
+pub(crate) fn no_keeper() -> Failure {
+    Failure::new("the keeper ended without a word")
+        .cause("it was killed or has failed, and the sandbox ended with it")
+        .hint(WHO_KILLS)
+}
+
+/// By which command a process was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asker {
+    /// By one that makes the sandbox, and says what is in it.
+    Run,
+    /// In a sandbox that is there.
+    Exec,
+}
+
+/// What can be done where a program is outside and not inside.
+const fn how_to_bring(asker: Asker, root: &Root) -> &'static str {
+    match (asker, root) {
+        (Asker::Run, Root::Host(_)) => {
+            "--tools brings your tool chains along, --mount DIR:DIR any other directory"
+        }
+        (Asker::Run, Root::Image(_)) => "choose an image that has it, or add it with --mount DIR:DIR",
+        (Asker::Exec, Root::Host(_)) => {
+            "what is inside is said when a sandbox is made, with --tools or --mount; `agentbox cp` brings files in"
+        }
+        (Asker::Exec, Root::Image(_)) => {
+            "the sandbox has what its image has, and what --mount named when it was made; `agentbox cp` brings files in"
+        }
+    }
+}
+
+pub(crate) fn not_started(failed: Failed, program: &OsStr, (spec, asker): (&SandboxSpec, Asker)) -> Failure {
     let outside = find_outside(program);
     let program = program.to_string_lossy();
     let cause = io::Error::from_raw_os_error(failed.errno);
@@ -93,11 +148,14 @@ pub(crate) fn not_started(failed: Failed, program: &OsStr, spec: &SandboxSpec) -
             match outside {
                 Some(path) => failure
                     .cause(format!("it is at '{}' outside, which is not part of the sandbox", path.display()))
-                    .hint("--tools brings your tool chains along, --mount DIR:DIR any other directory"),
+                    .hint(how_to_bring(asker, &spec.root)),
                 None if program.contains('/') => {
                     failure.hint("check the path; the interpreter that a script names has to be inside too")
                 }
-                None => failure.hint("check the spelling, or install it on the host"),
+                None => failure.hint(match spec.root {
+                    Root::Host(_) => "check the spelling, or install it on the host",
+                    Root::Image(_) => "check the spelling, or choose an image that has it",
+                }),
             }
         }
         Ok(Step::Program) if failed.errno == E2BIG => Failure::new(format!("'{program}' cannot be executed"))

@@ -14,9 +14,12 @@ use crate::stay::in_runtime;
 pub(crate) fn ps(ps: &Ps) -> Result<ExitCode, Failure> {
     let engine = Engine::open()?;
     let id = engine.find(&ps.sandbox)?;
-    let execs = in_runtime(async { Ok(engine.execs(&id).await?) })?;
-    let known: Vec<(i32, u64)> = execs.iter().map(|exec| (exec.pid, exec.exec)).collect();
-    let processes = engine.processes(&id, &known)?;
+    let (execs, processes) = in_runtime(async {
+        let execs = engine.execs(&id).await?;
+        let known: Vec<(i32, u64)> = execs.iter().map(|exec| (exec.pid, exec.exec)).collect();
+        let processes = engine.processes(&id, &known).await?;
+        Ok((execs, processes))
+    })?;
     if ps.json {
         let list: Vec<Value> = processes.iter().map(|process| describe(process, &execs)).collect();
         return print(&json_line(&Value::from(list)));

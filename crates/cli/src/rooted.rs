@@ -45,7 +45,11 @@ impl Rooted {
     }
 
     /// The command: what is always run, and after it what the owner gives, or else what the image has.
-    pub(crate) fn command(&self, given: Vec<OsString>, entrypoint: Option<&str>) -> Vec<OsString> {
+    pub(crate) fn command(
+        &self,
+        given: Vec<OsString>,
+        entrypoint: Option<&str>,
+    ) -> Result<Vec<OsString>, Failure> {
         let settings = &self.image.settings;
         let words = |words: &[String]| words.iter().map(OsString::from).collect::<Vec<_>>();
         let mut command = match entrypoint {
@@ -56,7 +60,12 @@ impl Rooted {
         // Another entrypoint does not mean what was meant for the image's.
         let own = if entrypoint.is_none() { words(&settings.command) } else { Vec::new() };
         command.extend(if given.is_empty() { own } else { given });
-        command
+        if command.is_empty() && entrypoint.is_none() {
+            let name = &self.image.root.name;
+            return Err(Failure::new(format!("the image '{name}' names no command to run"))
+                .hint(format!("put one after `--`: agentbox run --image {name} -- /bin/sh")));
+        }
+        Ok(command)
     }
 
     pub(crate) fn user(&self) -> User {

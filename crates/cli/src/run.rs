@@ -11,11 +11,12 @@ use wire::{Ask, Exec, Request, VERSION};
 
 use crate::arguments::Run;
 use crate::conversation::{About, Ended, Screen, converse};
-use crate::failure::{Failure, escape};
+use crate::failure::Failure;
 use crate::keys::DetachKeys;
 use crate::network::Blocked;
 use crate::outcome::{
-    SIGHUP, exit_code, expired, left, not_started, out_of_memory, output_broken, signalled,
+    Asker, SIGHUP, ended_early, exit_code, expired, left, lost, no_keeper, not_started, out_of_memory,
+    output_broken, signalled,
 };
 use crate::output::print_report;
 use crate::ports::say_chosen;
@@ -87,7 +88,8 @@ async fn attach(
     say_chosen(&spec.ports, &ports);
     let mut signals = Signals::listen()?;
     let (walls, standing) = oneshot::channel();
-    let keeper = tokio::spawn(follow(keeper.listen()?, report, (Some(walls), unclaimed)));
+    let looking = Slowness::of_trees(spec);
+    let keeper = tokio::spawn(follow(keeper.listen()?, report, (Some(walls), unclaimed, looking)));
     // While the walls go up, what killed keepers left is cleaned up.
     let cleaning = engine.reconcile();
 
@@ -156,7 +158,7 @@ async fn attach(
     }
     match (ended, kept) {
         (Ended::Exited(exited), Ok(_)) => Ok(exit_code(exited, spec)),
-        (Ended::Failed(failed), Ok(_)) => Err(not_started(failed, &command.argv[0], spec)),
+        (Ended::Failed(failed), Ok(_)) => Err(not_started(failed, &command.argv[0], (spec, Asker::Run))),
         // A Ctrl-C can hit a keeper that has not left the terminal yet.
         (Ended::Lost, Err(failure)) => match signals.request_to_end().await {
             Some(signal) => Ok(signalled(signal)),
@@ -166,12 +168,7 @@ async fn attach(
         (Ended::OutputBroken(error), Ok(_)) => output_broken(error),
         (Ended::GivenUp(signal), Ok(_)) => Ok(signalled(signal)),
         (Ended::Detached | Ended::HungUp, Ok(_)) => Ok(ExitCode::SUCCESS),
-        (Ended::Lost, Ok(reason)) => {
-            Err(Failure::new("the sandbox ended before the command did").cause(match reason {
-                Reason::Killed => "its init, supervisor or keeper was killed",
-                _ => "another command has ended it",
-            }))
-        }
+        (Ended::Lost, Ok(reason)) => Err(ended_early(reason)),
     }
 }
 
@@ -180,11 +177,16 @@ async fn attach(
 pub(crate) async fn follow(
     mut events: Events,
     reporting: Reporting,
-    (mut walls, mut unclaimed): (Option<oneshot::Sender<()>>, Option<Unclaimed>),
+    (mut walls, mut unclaimed, mut slowness): (
+        Option<oneshot::Sender<()>>,
+        Option<Unclaimed>,
+        Option<Slowness>,
+    ),
 ) -> (Result<Reason, Failure>, Events) {
     let outcome = loop {
         match events.next().await {
             Ok(Some(KeeperEvent::Ready { report, covered_sockets, .. })) => {
+                drop(slowness.take());
                 print_report(&report, &covered_sockets, reporting);
                 if let Some(Err(error)) = unclaimed.take().map(Unclaimed::claim) {
                     break Err(error.into());
@@ -192,18 +194,14 @@ pub(crate) async fn follow(
                 let _ = walls.take().map(|walls| walls.send(()));
             }
             Ok(Some(KeeperEvent::Failed(problem))) => break Err(problem.into()),
-            Ok(Some(KeeperEvent::Ended { leftover: None, words: Some(words), .. })) => {
-                break Err(Failure::new("the sandbox ended before the command did")
-                    .cause(escape(&words))
-                    .hint("what its runtime says at its end is shown above; --backend native needs none"));
-            }
+            Ok(Some(KeeperEvent::Ended { leftover: None, loss: Some(loss), .. })) => break Err(lost(loss)),
             Ok(Some(KeeperEvent::Ended { reason, leftover: None, .. })) => break Ok(reason),
             Ok(Some(KeeperEvent::Ended { leftover: Some(leftover), .. })) => {
                 break Err(Failure::new("something of the sandbox is left behind")
                     .cause(leftover)
                     .hint("the next agentbox command tries again to remove it"));
             }
-            Ok(None) => break Err(Failure::new("the keeper ended without a word")),
+            Ok(None) => break Err(no_keeper()),
             Err(error) => break Err(error.into()),
         }
     };

@@ -4,6 +4,7 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs;
+use std::io;
 use std::path::PathBuf;
 
 use engine::{Command, Engine};
@@ -52,7 +53,7 @@ pub(crate) fn resolve(run: Run, engine: &Engine) -> Result<Settings, Failure> {
     let terminal = terminal(&run.terminal, run.detach)?;
     let (spec, rooted) = spec(run.sandbox, engine)?;
     let argv = match &rooted {
-        Some(rooted) => rooted.command(given, run.entrypoint.as_deref()),
+        Some(rooted) => rooted.command(given, run.entrypoint.as_deref())?,
         None => given,
     };
     check_command(&argv)?;
@@ -70,6 +71,7 @@ pub(crate) fn spec(
     let mut variables = rooted.as_ref().map(|rooted| rooted.environment.clone()).unwrap_or_default();
     variables.extend(environment(&options.env, &options.env_file)?);
     ports::check(&options.publish)?;
+    refuse_two_at_one_place(&options.mount)?;
     let backend = match options.backend {
         arguments::Backend::Native => Backend::Native,
         arguments::Backend::Gvisor => Backend::Gvisor,
@@ -131,8 +133,11 @@ pub(crate) fn environment(texts: &[String], files: &[PathBuf]) -> Result<Vec<Var
     let mut variables = Vec::new();
     for path in files {
         let unusable = || Failure::new(format!("cannot use the variables of '{}'", path.display()));
-        let text = fs::read_to_string(path).map_err(|error| unusable().cause(error))?;
-        let hint = "one NAME=value a line; `#` begins a comment";
+        let hint = "one NAME=value a line, as UTF-8; `#` begins a comment";
+        let text = fs::read_to_string(path).map_err(|error| match error.kind() {
+            io::ErrorKind::InvalidData => unusable().cause("it is no text in UTF-8").hint(hint),
+            _ => unusable().cause(error).hint("check the path given to --env-file, and that you may read it"),
+        })?;
         variables.extend(
             parse_environment_file(&text, lookup).map_err(|error| unusable().cause(error).hint(hint))?,
         );
@@ -157,6 +162,20 @@ pub(crate) fn check_size(argv: &[OsString], environment: &[Variable]) -> Result<
     Err(Failure::new("the command and its variables are too large")
         .cause(format!("together they take {size} bytes, and a program gets at most {LARGEST_COMMAND}"))
         .hint("pass what is large on stdin, or in a file with --mount"))
+}
+
+/// Of two mounts at one place the first could not be seen, and nobody would be told.
+fn refuse_two_at_one_place(mounts: &[Mount]) -> Result<(), Failure> {
+    let is_taken =
+        |(at, mount): &(usize, &Mount)| mounts[..*at].iter().any(|other| other.target == mount.target);
+    match mounts.iter().enumerate().find(is_taken) {
+        Some((_, mount)) => {
+            Err(Failure::new(format!("two directories cannot be mounted at '{}'", mount.target))
+                .cause(format!("'{}' would hide what is mounted there", mount.source.display()))
+                .hint("give each --mount a place of its own"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// A relative source is meant from where the caller stands, and the keeper stands elsewhere.

@@ -33,12 +33,17 @@ pub(crate) fn setup(arguments: &Setup) -> Result<ExitCode, Failure> {
         say("\nnothing was done: add --yes to run these commands\n")?;
         return Ok(ExitCode::from(NOT_DONE));
     }
+    for backend in target.backends() {
+        match engine.try_backend(backend) {
+            Ok(words) => say(&format!("{words}\n"))?,
+            // This may be just what is left to a person; the others are tried all the same.
+            Err(error) if by_hand => say(&format!("{backend} is not ready: {error}\n"))?,
+            Err(error) => return Err(error.into()),
+        }
+    }
     if by_hand {
         say("\nwhat is left takes a person: see above\n")?;
         return Ok(ExitCode::from(NOT_DONE));
-    }
-    for backend in target.backends() {
-        say(&format!("{}\n", engine.try_backend(backend)?))?;
     }
     Ok(ExitCode::SUCCESS)
 }

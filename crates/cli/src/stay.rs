@@ -1,5 +1,6 @@
 //! Sandboxes that stay: `create`, `run --detach` and `start`. The keeper goes on when we are gone.
 
+use std::os::unix::net::UnixStream;
 use std::process::ExitCode;
 
 use engine::{
@@ -9,8 +10,9 @@ use policy::{SandboxId, SandboxSpec};
 use wire::{Ask, Event, Exec, ExecEvent, Failed};
 
 use crate::arguments::{Create, Start};
+use crate::conversation::{About, Answered};
 use crate::failure::Failure;
-use crate::outcome::not_started;
+use crate::outcome::{Asker, lost, no_keeper, not_started};
 use crate::output::{id_text, print, print_report};
 use crate::ports::say_chosen;
 use crate::record::Form;
@@ -30,7 +32,7 @@ pub(crate) fn create(create: Create, keeper: WaitingKeeper) -> Result<ExitCode, 
     in_runtime(async {
         let asked = spec.ports.clone();
         workspace::say_where(&spec.workspace);
-        let slowness = Slowness::of(spec.backend);
+        let slowness = (Slowness::of(spec.backend), Slowness::of_trees(&spec));
         let (starting, unclaimed) = engine.create(keeper, spec, Stay::UntilEnded)?;
         say_chosen(&asked, &starting.ports);
         // What killed keepers left is cleaned up meanwhile.
@@ -67,7 +69,8 @@ pub(crate) fn start(start: &Start) -> Result<ExitCode, Failure> {
     in_runtime(async {
         drop(engine.reconcile());
         let Sandbox { spec, .. } = engine.look_at(&id)?;
-        let (asked, _slowness) = (spec.ports, Slowness::of(spec.backend));
+        let _slowness = (Slowness::of(spec.backend), Slowness::of_trees(&spec));
+        let asked = spec.ports;
         let starting = engine.boot(WaitingKeeper::start()?, &id)?;
         say_chosen(&asked, &starting.ports);
         until_ready(starting.keeper.listen()?, Reporting::Gaps).await.map(drop)
@@ -87,16 +90,16 @@ pub(crate) fn run_detached(
     in_runtime(async {
         let terminal_name = MAIN.to_owned();
         let exec = Exec { detached: true, last: true, terminal_name, ..command.exec(&spec) };
-        let _slowness = Slowness::of(spec.backend);
+        let _slowness = (Slowness::of(spec.backend), Slowness::of_trees(&spec));
         let (starting, unclaimed) = engine.create(keeper, spec.clone(), Stay::WithCommand)?;
         workspace::say_where(&spec.workspace);
         let Starting { client, keeper, ports } = starting;
         say_chosen(&spec.ports, &ports);
         let cleaning = engine.reconcile();
         let started = match until_ready(keeper.listen()?, report).await {
-            Ok(keeper) => match ask_until_started(client, exec).await {
+            Ok(keeper) => match ask_until_started(client, exec, About { engine, id: &id }).await {
                 Ok(_) => Ok((keeper, unclaimed)),
-                Err(Some(failed)) => Err(not_started(failed, &command.argv[0], &spec)),
+                Err(Some(failed)) => Err(not_started(failed, &command.argv[0], (&spec, Asker::Run))),
                 Err(None) => Err(Failure::new("the sandbox ended before the command ran")),
             },
             Err(failure) => Err(failure),
@@ -106,11 +109,21 @@ pub(crate) fn run_detached(
     })
 }
 
-/// Asks for a process that goes on without us; its number once it runs.
+/// Asks for a process that goes on without us; its number once it runs. A sandbox may stand still before init has said so,
+/// and whoever waits is told.
 pub(crate) async fn ask_until_started(
-    client: std::os::unix::net::UnixStream,
+    client: UnixStream,
     exec: Exec,
+    about: About<'_>,
 ) -> Result<u64, Option<Failed>> {
+    let awaited = Answered::awaited();
+    tokio::select! {
+        started = started(client, exec) => started,
+        never = about.watch(false, &awaited) => match never {},
+    }
+}
+
+async fn started(client: UnixStream, exec: Exec) -> Result<u64, Option<Failed>> {
     let mut asked = Asked::over(client, Ask::Exec(exec)).await.map_err(|_| None)?;
     while let Ok(Some(message)) = asked.channel.messages.receiver.next_message::<ExecEvent>().await {
         match message.event {
@@ -133,8 +146,9 @@ async fn until_ready(mut events: Events, reporting: Reporting) -> Result<Events,
             events.wait();
             Err(problem.into())
         }
+        Some(KeeperEvent::Ended { loss: Some(loss), .. }) => Err(lost(loss)),
         Some(KeeperEvent::Ended { .. }) => Err(Failure::new("the sandbox ended at once")),
-        None => Err(Failure::new("the keeper ended without a word")),
+        None => Err(no_keeper()),
     }
 }
 

@@ -9,11 +9,13 @@ use std::env;
 use std::fs;
 use std::io::{self, Read as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
+use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use policy::{Backend, Build, OciRuntime, Platform, User, judge};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
 use serde::{Deserialize, Serialize};
 
 use crate::error::EngineError;
@@ -80,13 +82,14 @@ impl Engine {
         if let Some(entry) = known.programs.iter().find(is_same) {
             return Ok(Some(entry.runtime.clone()));
         }
+        // A state that cannot be used is the matter itself, and no failure of a runtime that is tried with it.
+        self.directories.make_state()?;
         let mut runtime = look_at(backend, &path).map_err(unusable)?;
         if backend == Backend::Gvisor {
             runtime.platform = Some(self.find_platform(&runtime)?);
         }
         known.programs.retain(|entry| entry.backend != backend || entry.file.path != file.path);
         known.programs.push(Entry { backend, file, kernel, runtime: runtime.clone() });
-        self.directories.make_state()?;
         // It is found out again where it cannot be kept.
         let _ = save(&place, &known);
         Ok(Some(runtime))
@@ -149,7 +152,7 @@ pub(crate) fn find(name: &str) -> Option<PathBuf> {
 
 /// Asks a program for its version, and its file where it has none.
 pub(crate) fn look_at(backend: Backend, path: &Path) -> io::Result<OciRuntime> {
-    let said = ask_version(path)?;
+    let said = ask_version(path, PATIENCE)?;
     let said = said.as_deref().and_then(|text| version_in(text, backend));
     let module = build_info::main_module(path);
     let standing = judge(backend, Build { said, module: module.as_deref() });
@@ -171,8 +174,8 @@ fn version_in(text: &str, backend: Backend) -> Option<&str> {
     rest.split_whitespace().next()
 }
 
-/// What a program says to `--version`; nothing where it says nothing in time.
-fn ask_version(path: &Path) -> io::Result<Option<String>> {
+/// What a program says to `--version`; nothing where it says nothing in time. Whatever it has started ends with it.
+fn ask_version(path: &Path, patience: Duration) -> io::Result<Option<String>> {
     let mut child = Command::new(path)
         .arg("--version")
         .env_clear()
@@ -180,16 +183,22 @@ fn ask_version(path: &Path) -> io::Result<Option<String>> {
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
+        .process_group(0)
         .spawn()?;
-    let deadline = Instant::now() + PATIENCE;
+    let pid = Pid::from_child(&child);
+    let deadline = Instant::now() + patience;
+    // Only looked at: until its status is taken, the number of its group is nobody else's.
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     // A few lines fit into its pipe, so that it need not be read meanwhile.
-    while child.try_wait()?.is_none() {
-        if Instant::now() > deadline {
-            child.kill()?;
-            child.wait()?;
-            return Ok(None);
-        }
+    let mut has_ended = false;
+    while !has_ended && Instant::now() <= deadline {
         std::thread::sleep(Duration::from_millis(2));
+        has_ended = waitid(WaitId::Pid(pid), look)?.is_some();
+    }
+    let _ = kill_process_group(pid, Signal::KILL);
+    child.wait()?;
+    if !has_ended {
+        return Ok(None);
     }
     let mut text = String::new();
     let Some(output) = child.stdout.take() else { return Ok(None) };
@@ -204,6 +213,27 @@ fn kernel() -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What a script says to `--version`, and whether what it has started is there afterwards.
+    fn ask(script: &str) -> (Option<String>, bool) {
+        let directory = tempfile::tempdir().unwrap();
+        let (program, note) = (directory.path().join("runsc"), directory.path().join("note"));
+        let script = format!("#!/bin/sh\n{}\n", script.replace("NOTE", &note.display().to_string()));
+        fs::write(&program, script).unwrap();
+        fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
+        let said = ask_version(&program, Duration::from_secs(1)).unwrap();
+        let child: u32 = fs::read_to_string(note).unwrap().trim().parse().unwrap();
+        // One that was killed may be a zombie of somebody else's.
+        let stat = fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
+        (said, stat.contains("(sleep) S"))
+    }
+
+    #[test]
+    fn what_a_program_has_started_ends_with_it() {
+        assert_eq!(ask("sleep 100 & echo $! > NOTE; wait"), (None, false), "it says nothing");
+        let told = ask("sleep 100 & echo $! > NOTE; echo runsc version 1");
+        assert_eq!(told, (Some("runsc version 1\n".to_owned()), false), "what it leaves holds nobody up");
+    }
 
     #[test]
     fn versions_are_read_as_programs_say_them() {

@@ -69,14 +69,23 @@ fn environment(spec: &SandboxSpec, on_terminal: bool) -> BTreeMap<String, String
         variables.extend(found.into_iter().map(|(name, value)| (name.to_owned(), value)));
     }
     if spec.backend.has_own_kernel() {
-        // git reads an index with many threads, which such a kernel is slower at than at one after the other.
-        let setting = [("COUNT", "1"), ("KEY_0", "core.preloadIndex"), ("VALUE_0", "false")];
-        variables.extend(setting.map(|(name, value)| (format!("GIT_CONFIG_{name}"), value.to_owned())));
+        variables.extend(told_to_git());
     }
     inherit_weakened(&mut variables);
     let given = spec.environment.iter();
     variables.extend(given.map(|variable| (variable.name().to_owned(), variable.value().to_owned())));
     variables
+}
+
+/// What git is told on a kernel of the sandbox's own. It reads an index with many threads, which such a kernel is slower at
+/// than at one after the other; and it lists every directory anew, for which such a kernel asks for each file in it.
+fn told_to_git() -> impl Iterator<Item = (String, String)> {
+    const SETTINGS: [(&str, &str); 2] = [("core.preloadIndex", "false"), ("core.untrackedCache", "true")];
+    let named = |name: String, value: &str| (format!("GIT_CONFIG_{name}"), value.to_owned());
+    let settings = SETTINGS.iter().enumerate().flat_map(move |(number, (key, value))| {
+        [named(format!("KEY_{number}"), key), named(format!("VALUE_{number}"), value)]
+    });
+    settings.chain([named("COUNT".to_owned(), &SETTINGS.len().to_string())])
 }
 
 /// Where `program` is in the caller's own PATH, for the hint when it is not inside.

@@ -31,14 +31,19 @@ impl Directories {
                 |directory| directory.join("agentbox"),
             )
         };
-        let state = variable("AGENTBOX_HOME")
+        let home =
+            std::env::var_os("AGENTBOX_HOME").map(PathBuf::from).filter(|home| !home.as_os_str().is_empty());
+        if let Some(home) = home.as_ref().filter(|home| home.is_relative()) {
+            return Err(EngineError::RelativeHome(home.clone()));
+        }
+        let state = home
             .or_else(|| uid.is_root().then(|| PathBuf::from("/var/lib/agentbox")))
             .or_else(|| variable("XDG_STATE_HOME").map(|directory| directory.join("agentbox")))
             .or_else(|| variable("HOME").map(|home| home.join(".local/state/agentbox")))
             .unwrap_or_else(|| runtime.join("state"));
         let directories = Self { runtime, state };
-        make_private(&directories.runtime)?;
-        make_private(&directories.sandboxes())?;
+        RUNTIME.make_private(&directories.runtime)?;
+        RUNTIME.make_private(&directories.sandboxes())?;
         Ok(directories)
     }
 
@@ -99,9 +104,9 @@ impl Directories {
             let unusable = |source| EngineError::State { path: above.to_owned(), source };
             DirBuilder::new().recursive(true).mode(0o700).create(above).map_err(unusable)?;
         }
-        make_private(&self.state)?;
-        make_private(&self.kept())?;
-        make_private(&self.audit())
+        STATE.make_private(&self.state)?;
+        STATE.make_private(&self.kept())?;
+        STATE.make_private(&self.audit())
     }
 
     /// The file of locks for root's id ranges.
@@ -126,22 +131,40 @@ fn resolve(path: &Path) -> PathBuf {
     path.ancestors().find_map(real).unwrap_or_else(|| path.to_owned())
 }
 
-/// Makes a directory for the caller alone. One that is there already must be the caller's: a name in /tmp
-/// could be taken by anybody.
-fn make_private(path: &Path) -> Result<(), EngineError> {
-    let unusable = |source| EngineError::File { path: path.to_owned(), source };
-    match DirBuilder::new().mode(0o700).create(path) {
-        Ok(()) => return Ok(()),
-        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-        Err(source) => return Err(unusable(source)),
+/// What a directory of ours is for.
+struct Purpose {
+    /// The variable that names another one.
+    variable: &'static str,
+    /// What is said of one that cannot be used.
+    unusable: fn(PathBuf, io::Error) -> EngineError,
+}
+
+const RUNTIME: Purpose =
+    Purpose { variable: "XDG_RUNTIME_DIR", unusable: |path, source| EngineError::File { path, source } };
+const STATE: Purpose =
+    Purpose { variable: "AGENTBOX_HOME", unusable: |path, source| EngineError::State { path, source } };
+
+impl Purpose {
+    /// Makes a directory for the caller alone. One that is there already must be the caller's: a name in /tmp
+    /// could be taken by anybody.
+    fn make_private(&self, path: &Path) -> Result<(), EngineError> {
+        let unusable = |source| (self.unusable)(path.to_owned(), source);
+        match DirBuilder::new().mode(0o700).create(path) {
+            Ok(()) => return Ok(()),
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(source) => return Err(unusable(source)),
+        }
+        let metadata = fs::symlink_metadata(path).map_err(unusable)?;
+        let path = path.to_owned();
+        if metadata.uid() != geteuid().as_raw() {
+            return Err(EngineError::Foreign { path, owner: metadata.uid(), variable: self.variable });
+        }
+        if !metadata.is_dir() {
+            return Err((self.unusable)(path, io::ErrorKind::NotADirectory.into()));
+        }
+        match metadata.mode() & 0o7777 {
+            mode if mode & 0o077 != 0 => Err(EngineError::Open { path, mode }),
+            _ => Ok(()),
+        }
     }
-    let metadata = fs::symlink_metadata(path).map_err(unusable)?;
-    if metadata.uid() != geteuid().as_raw() {
-        return Err(EngineError::Foreign { path: path.to_owned(), owner: metadata.uid() });
-    }
-    if !metadata.is_dir() || metadata.mode() & 0o077 != 0 {
-        let wrong = io::Error::new(io::ErrorKind::PermissionDenied, "it is open to others, or no directory");
-        return Err(unusable(wrong));
-    }
-    Ok(())
 }

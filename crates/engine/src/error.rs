@@ -1,5 +1,7 @@
 //! What can go wrong before a keeper takes over.
 
+mod hint;
+
 use std::io;
 use std::path::PathBuf;
 
@@ -69,6 +71,14 @@ pub enum EngineError {
         /// What its keeper told.
         problem: Problem,
     },
+    /// A program with known holes, where a current one was set up.
+    #[error("'{}' is still the one that is found, and {why}", path.display())]
+    Outdated {
+        /// Which.
+        path: PathBuf,
+        /// What is the matter with it.
+        why: String,
+    },
     /// A step of setting the machine up.
     #[error("cannot do '{command}'")]
     Setup {
@@ -80,9 +90,14 @@ pub enum EngineError {
     /// Root, where what runs inside asks the host's kernel.
     #[error("root is not to be had inside a {0} sandbox")]
     NoRoot(Backend),
-    /// Processes that the host does not see.
-    #[error("the processes of sandbox {0} are those of its own kernel, and not the host's")]
-    OwnProcesses(String),
+    /// Inside, nobody could be started who would tell.
+    #[error("nobody could be started in sandbox {id} who tells what runs there")]
+    NobodyInside {
+        /// Which.
+        id: String,
+        /// What the kernel inside said.
+        source: io::Error,
+    },
     /// Two sandboxes cannot have one name.
     #[error("the name '{name}' is taken by sandbox {id}")]
     NameTaken {
@@ -199,14 +214,27 @@ pub enum EngineError {
         /// Which.
         host: HostPort,
     },
-    /// A runtime directory that belongs to somebody else.
+    /// A directory of ours that belongs to somebody else.
     #[error("'{}' belongs to user {owner}", path.display())]
     Foreign {
         /// Which.
         path: PathBuf,
         /// Whose it is.
         owner: u32,
+        /// The variable that names another one.
+        variable: &'static str,
     },
+    /// A directory of ours that others may look into.
+    #[error("'{}' is open to others", path.display())]
+    Open {
+        /// Which.
+        path: PathBuf,
+        /// What they may do.
+        mode: u32,
+    },
+    /// A state directory that depends on where the caller stands.
+    #[error("AGENTBOX_HOME is '{}', which is no absolute path", .0.display())]
+    RelativeHome(PathBuf),
     /// The static program that becomes PID 1 is not beside ours.
     #[error("agentbox-init is not beside '{}'", .0.display())]
     NoInit(PathBuf),
@@ -236,6 +264,9 @@ pub enum EngineError {
     /// It was not made from an image.
     #[error("sandbox {0} was not made from an image")]
     NoImage(String),
+    /// What it wrote over its image is gone.
+    #[error("sandbox {0} does not run, and what it wrote over its image has ended with its processes")]
+    NotWritten(String),
     /// What it wrote over its image.
     #[error("cannot read what sandbox {id} wrote over its image")]
     Commit {
@@ -250,99 +281,4 @@ pub enum EngineError {
     /// The kernel gave no random bytes.
     #[error("cannot make an id")]
     Random(#[source] io::Error),
-}
-
-impl EngineError {
-    /// What a person can do about it.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
-        let hint = match self {
-            Self::File { .. } => {
-                "check that it can be written, or set XDG_RUNTIME_DIR to a directory of yours"
-            }
-            Self::Foreign { .. } => "set XDG_RUNTIME_DIR to a directory of yours",
-            Self::NoInit(_) => "install both programs of the release into one directory",
-            Self::State { .. } => {
-                "check that it can be written, or set AGENTBOX_HOME to a directory of yours"
-            }
-            Self::NoProgram { backend, .. } => {
-                return Some(format!("`agentbox setup {backend}` installs it, or leave --backend out"));
-            }
-            Self::Program { .. } => "check that it can be executed, or install it anew with `agentbox setup`",
-            Self::NoPlatform { .. } => {
-                "`agentbox doctor` tells more; in a virtual machine without nested virtualization only systrap can work"
-            }
-            Self::Trial { problem, .. } => return problem.hint.clone(),
-            Self::Setup { .. } => {
-                "mend what it complains of and run `agentbox setup` again: what is done is not done twice"
-            }
-            Self::OwnProcesses(id) => return Some(format!("ask inside: `agentbox exec {id} -- ps aux`")),
-            Self::NoRoot(_) => "only --backend gvisor, whose kernel is its own, has a root inside",
-            Self::Unknown(_) => "`agentbox ls -a` lists all of them",
-            Self::Ambiguous { .. } => "write more of the id",
-            Self::NameTaken { .. } => "choose another name, or remove that sandbox with `agentbox rm`",
-            Self::Allowlist { .. } => {
-                "one rule a line: HOST[:PORT], *.DOMAIN or an address; `#` begins a comment"
-            }
-            Self::Configuration { .. } => "`agentbox config --help` tells what can be set",
-            Self::NoNetwork(_) => "start one with --network allowlist, or with something that it may reach",
-            Self::NotRunning(id) => return Some(format!("start it with `agentbox start {id}`")),
-            Self::Running(id) => {
-                return Some(format!("stop it first with `agentbox stop {id}`, or add --force"));
-            }
-            Self::Damaged { id, .. } => return Some(format!("remove it with `agentbox rm --force {id}`")),
-            Self::Silent { id, .. } => return Some(format!("end it with `agentbox rm --force {id}`")),
-            Self::Paused(id) => return Some(format!("let it go on with `agentbox resume {id}`")),
-            Self::Pause { .. } => "try again; what waits in the kernel for a device cannot be paused",
-            Self::Unlimited { id, .. } => {
-                return Some(format!(
-                    "stop it, change it, and start it again; `agentbox inspect {id}` says what limits it"
-                ));
-            }
-            Self::InUse { .. } => "choose more, or end something inside first",
-            Self::Limit { .. } => "run `agentbox doctor` to see what can be limited here",
-            Self::Refused { .. } => {
-                "nothing is done unrecorded: make room on the disk of the state directory"
-            }
-            Self::Publish { source, .. } => match source.kind() {
-                io::ErrorKind::AddrInUse => {
-                    "another program listens there: choose another port, or 0 for one that is free"
-                }
-                io::ErrorKind::PermissionDenied => "ports below 1024 are root's: choose a higher one",
-                io::ErrorKind::AddrNotAvailable => {
-                    "this machine has no such address: leave it out for 127.0.0.1"
-                }
-                _ => "leave the address out for 127.0.0.1",
-            },
-            Self::NotPublished { answer, .. } => match answer {
-                PortAnswer::Full => "close one first with `agentbox port ID rm`",
-                PortAnswer::Unrecorded => {
-                    "there is no room for its record: make some on the disk of the state"
-                }
-                PortAnswer::Taken => "it is published already: `agentbox port ID ls` lists all",
-                PortAnswer::Published | PortAnswer::Unusable => {
-                    "start the sandbox again with this version of agentbox"
-                }
-            },
-            Self::NoPort { id, .. } => return Some(format!("`agentbox port {id} ls` lists all")),
-            Self::Waiting(id) => {
-                return Some(format!(
-                    "`agentbox diff {id}` shows them; take them with `apply`, or throw them away with `discard` or --force"
-                ));
-            }
-            Self::Fetch { .. } => "take the files as one commit with --squash",
-            Self::Review(error) => return error.hint(),
-            Self::Image(error) => return error.hint(),
-            Self::NoImage(_) => "make one with `agentbox create --image REF`",
-            Self::Workspace(refusal) => return Some(refusal.hint()),
-            Self::Commit { .. } | Self::Keeper(_) | Self::Handover(_) | Self::Random(_) => return None,
-        };
-        Some(hint.to_owned())
-    }
-
-    /// The failure as a person reads it.
-    #[must_use]
-    pub fn problem(&self) -> Problem {
-        Problem::new(self, self.hint())
-    }
 }

@@ -46,7 +46,7 @@ pub use configuration::{Configuration, Setting};
 pub use directories::Directories;
 pub use error::EngineError;
 pub use files::{FileError, Files};
-pub use handover::{KeeperEvent, Problem, Reason, Stay};
+pub use handover::{KeeperEvent, Loss, Problem, Reason, Stay};
 pub use imaging::{IMAGE_WORKER, ImageUser, ReadyImage, Worker, image_worker};
 pub use kept::Unclaimed;
 pub use network::{Held, Watched, read_allowlist, standing_rules};

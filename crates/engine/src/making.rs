@@ -1,5 +1,5 @@
 //! Makes a sandbox of which something outlives its processes, and starts one that has ended. Each is whole or not there,
-//! and of two commands that start the same one, one does.
+//! and of two commands that start the same one, one does. A name is had by one, also by one that ends with its command.
 
 use failpoint::Point;
 use handover::{Filed, Stay};
@@ -9,6 +9,7 @@ use crate::error::EngineError;
 use crate::kept::{self, Kept, Unclaimed};
 use crate::ports;
 use crate::removal;
+use crate::runtime::Runtime;
 use crate::sandboxes::Entry;
 use crate::spawn::WaitingKeeper;
 use crate::start::{Engine, Starting, Wanted};
@@ -58,6 +59,24 @@ impl Engine {
             self.check_name(name.as_str())?;
         }
         kept.make(&Filed::new(spec.clone()))
+    }
+
+    /// The lock of a sandbox of which nothing outlives its processes. One with a name has it on file before anybody else
+    /// can ask whose it is.
+    pub(crate) fn take_for_now(&self, spec: &SandboxSpec) -> Result<Runtime, EngineError> {
+        let Some(name) = &spec.name else { return self.take(&spec.id) };
+        self.free(name.as_str());
+        let _lock = kept::lock(&self.directories.kept())?;
+        self.check_name(name.as_str())?;
+        let runtime = self.take(&spec.id)?;
+        match Filed::new(spec.clone()).write_for_now(&runtime.directory) {
+            Ok(()) => Ok(runtime),
+            Err(source) => {
+                let path = runtime.directory.clone();
+                runtime.discard();
+                Err(EngineError::File { path, source })
+            }
+        }
     }
 
     /// Removes a new sandbox that did not start and of which nobody was told, once its keeper has ended.

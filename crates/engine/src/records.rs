@@ -32,12 +32,18 @@ pub(crate) fn keeper_was_killed(records: &Path, id: &SandboxId) {
     let _ = audit::conclude(records, id, &Event::Lost { process: OurProcess::Keeper });
 }
 
-/// Puts on record that a sandbox is gone, as well as it goes.
+/// Puts on record that a sandbox is gone, as well as it goes, and before that how it ended, where nothing says so.
 pub(crate) fn removed(records: &Path, id: &SandboxId) {
     if Head::read(records, id).is_ok_and(|head| head.seq > 0)
         && let Ok(turn) = audit::take_turn(records, id)
     {
-        let _ = turn.write(&Event::Removed);
+        let turn = if turn.has_end {
+            Ok(turn)
+        } else {
+            let _ = turn.write(&Event::Lost { process: OurProcess::Keeper });
+            audit::take_turn(records, id)
+        };
+        let _ = turn.map(|turn| turn.write(&Event::Removed));
     }
 }
 

@@ -7,7 +7,7 @@ use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use handover::{Filed, Reason, State};
+use handover::{Filed, Reason, State, Status};
 use policy::{Report, SandboxId, SandboxSpec};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::{FlockOperation, flock};
@@ -111,7 +111,7 @@ impl Engine {
     /// What is known of a sandbox.
     pub fn look_at(&self, id: &SandboxId) -> Result<Sandbox, EngineError> {
         let kept = Some(self.kept(id)).filter(Kept::exists);
-        let (Filed { spec, created_ms, .. }, status) = match &kept {
+        let (Filed { spec, created_ms, init, .. }, status) = match &kept {
             Some(kept) => (kept.filed()?, kept.status()?),
             None => (self.filed_for_now(id)?, None),
         };
@@ -119,7 +119,7 @@ impl Engine {
             (true, Some(State::Running { since_ms, report, .. })) => {
                 Phase::Running { since_ms: Some(since_ms), report: Some(report), paused: self.paused(id) }
             }
-            (true, None) if kept.is_none() => {
+            (true, None) if kept.is_none() && init.is_some() => {
                 Phase::Running { since_ms: None, report: None, paused: self.paused(id) }
             }
             (true, _) => Phase::Starting,
@@ -141,6 +141,18 @@ impl Engine {
         let Ok(directory) = File::open(self.runtime(id)) else { return false };
         let free = flock(&directory, FlockOperation::NonBlockingLockShared);
         free == Err(rustix::io::Errno::WOULDBLOCK)
+    }
+
+    /// Whether its walls stand, or are about to: what has to be looked through before they are planned has been.
+    #[must_use]
+    pub fn is_planned(&self, id: &SandboxId) -> bool {
+        let kept = self.kept(id);
+        if kept.exists() {
+            return kept
+                .status()
+                .is_ok_and(|status| matches!(status, Some(Status { state: State::Running { .. }, .. })));
+        }
+        self.filed_for_now(id).is_ok_and(|filed| filed.init.is_some())
     }
 
     /// A connection to have something new done inside, which one that stands still cannot.

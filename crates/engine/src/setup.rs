@@ -6,11 +6,12 @@
 //! at first.
 
 mod step;
+mod users;
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
+use std::process::Command;
 
-use jail::Subordinates;
-use policy::{Backend, Standing};
+use policy::{Backend, Build, OciRuntime, Standing, judge};
 
 use crate::backends;
 use crate::doctor::Surroundings;
@@ -18,23 +19,19 @@ use crate::error::EngineError;
 use crate::start::Engine;
 use crate::trial;
 
+pub(crate) use step::SUDO;
 pub use step::{SetupHow, SetupStep};
+pub(crate) use users::{apparmor, helpers, ids};
 
 /// Where Go lies that is no package.
 const GO: [&str; 2] = ["/usr/local/go/bin/go", "/usr/lib/go/bin/go"];
-/// The programs that map ids.
-const NEWUIDMAP: &str = "newuidmap";
-/// Where profiles of AppArmor's are.
-const PROFILE: &str = "/etc/apparmor.d/agentbox";
-/// What hands controllers on to users before version 252 of systemd.
-const DELEGATION: &str = "/etc/systemd/system/user@.service.d/agentbox.conf";
 
 /// What to set up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SetupTarget {
     /// One backend.
     Backend(Backend),
-    /// gVisor and runc, and what an ordinary user's sandboxes need.
+    /// Every backend, and what an ordinary user's sandboxes need.
     All,
 }
 
@@ -44,7 +41,7 @@ impl SetupTarget {
     pub fn backends(self) -> Vec<Backend> {
         match self {
             Self::Backend(backend) => vec![backend],
-            Self::All => vec![Backend::Gvisor, Backend::Runc],
+            Self::All => vec![Backend::Gvisor, Backend::Crun, Backend::Runc],
         }
     }
 }
@@ -55,17 +52,35 @@ impl Engine {
         let surroundings = Surroundings::read();
         let mut steps = Vec::new();
         if target == SetupTarget::All {
-            steps.extend(for_users(&surroundings));
+            steps.extend(users::needs(&surroundings));
         }
         for backend in target.backends() {
             steps.extend(self.install(backend, &surroundings)?);
         }
+        if steps.iter().any(SetupStep::asks_for_root) && !surroundings.is_root() {
+            // Before anything is built that could not be put into place.
+            let ask = vec![SUDO.to_owned(), "-v".to_owned()];
+            steps.insert(
+                0,
+                SetupStep::run("some of it is for root to do, as whom sudo has to let you act", ask),
+            );
+        }
         Ok(steps)
+    }
+
+    /// What mends a backend, as a person would type it: one command, where commands can do it.
+    pub(crate) fn mending(&self, backend: Backend) -> Result<String, EngineError> {
+        let steps = self.install(backend, &Surroundings::read())?;
+        let by_hand = steps.iter().any(|step| matches!(step.how, SetupHow::ByHand(_)));
+        Ok(if by_hand { commands(&steps) } else { format!("agentbox setup {backend}") })
     }
 
     /// Starts a complete sandbox with a backend: what was set up is to be seen to work.
     pub fn try_backend(&self, backend: Backend) -> Result<String, EngineError> {
         let program = self.program(backend)?;
+        if let Some(OciRuntime { program, standing: Standing::Vulnerable(why), .. }) = &program {
+            return Err(EngineError::Outdated { path: program.clone(), why: why.clone() });
+        }
         let version = program.as_ref().map(|program| program.version.clone()).unwrap_or_default();
         match trial::run(self, backend, program) {
             Ok(_) => Ok(format!("a sandbox starts with {backend} {version}").trim_end().to_owned()),
@@ -91,7 +106,8 @@ impl Engine {
         let (package, cgo) = match backend {
             Backend::Gvisor => ("gvisor.dev/gvisor/runsc@latest", "0"),
             Backend::Runc => ("github.com/opencontainers/runc@latest", "1"),
-            Backend::Native | Backend::Crun => return Ok(vec![by_hand(backend, why)]),
+            Backend::Crun => return Ok(vec![install_crun(why, surroundings)]),
+            Backend::Native => return Ok(Vec::new()),
         };
         let Some(go) = find_go() else { return Ok(vec![by_hand(backend, why)]) };
         self.directories.make_state()?;
@@ -114,8 +130,46 @@ impl Engine {
                 why: format!("{name} where it is found"),
                 how: SetupHow::Run { environment: Vec::new(), argv: surroundings.as_root(install.collect()) },
             },
+            SetupStep::run(
+                "what was built is not needed twice",
+                vec!["rm".to_owned(), built.join(name).display().to_string()],
+            ),
         ])
     }
+}
+
+/// What steps do, line by line, for whoever does it without us.
+pub(crate) fn commands(steps: &[SetupStep]) -> String {
+    steps.iter().flat_map(SetupStep::lines).collect::<Vec<_>>().join("\n")
+}
+
+/// crun is written in C and built by its distributions: theirs is installed where it has no known holes, and named where it has.
+fn install_crun(why: String, surroundings: &Surroundings) -> SetupStep {
+    let Some(argv) = surroundings.install_debian("crun") else { return by_hand(Backend::Crun, why) };
+    match packaged("crun").map(|version| (judge(Backend::Crun, said(&version)), version)) {
+        Some((Standing::Sound, version)) => {
+            SetupStep::run(&format!("{why}; the distribution's is {version}"), argv)
+        }
+        Some((Standing::Vulnerable(holes), version)) => {
+            by_hand(Backend::Crun, format!("{why}; the distribution's {version} {holes}"))
+        }
+        None => by_hand(Backend::Crun, format!("{why}; the distribution has none")),
+    }
+}
+
+const fn said(version: &str) -> Build<'_> {
+    Build { said: Some(version), module: None }
+}
+
+/// The version of a package that apt would install.
+fn packaged(package: &str) -> Option<String> {
+    let told = Command::new("apt-cache").args(["policy", package]).env("LC_ALL", "C").output().ok()?;
+    candidate(&String::from_utf8_lossy(&told.stdout))
+}
+
+fn candidate(policy: &str) -> Option<String> {
+    let version = policy.lines().find_map(|line| line.trim().strip_prefix("Candidate: "))?;
+    (version != "(none)").then(|| version.to_owned())
 }
 
 fn find_go() -> Option<PathBuf> {
@@ -142,66 +196,19 @@ fn by_hand(backend: Backend, why: String) -> SetupStep {
     SetupStep { why, how: SetupHow::ByHand(lines.iter().map(|line| (*line).to_owned()).collect()) }
 }
 
-/// What sandboxes of an ordinary user need of a machine; root needs none of it.
-fn for_users(surroundings: &Surroundings) -> Vec<SetupStep> {
-    let mut steps = Vec::new();
-    if surroundings.apparmor_restricts && !Path::new(PROFILE).exists() {
-        steps.push(SetupStep {
-            why: "AppArmor gives user namespaces only to programs that a profile names".to_owned(),
-            how: SetupHow::Write { path: PROFILE.into(), contents: surroundings.apparmor_profile() },
-        });
-        let load = ["apparmor_parser", "-r", PROFILE].map(str::to_owned).to_vec();
-        steps.push(run("the profile holds once it is loaded", surroundings.as_root(load)));
-    }
-    if surroundings.is_root() {
-        return steps;
-    }
-    if backends::find(NEWUIDMAP).is_none() {
-        match surroundings.install_uidmap() {
-            Some(argv) => steps.push(run("newuidmap is not installed", surroundings.as_root(argv))),
-            None => steps.push(SetupStep {
-                why: "newuidmap is not installed".to_owned(),
-                how: SetupHow::ByHand(vec!["install the package uidmap, shadow or shadow-utils".to_owned()]),
-            }),
-        }
-    }
-    if !matches!(Subordinates::find(), Subordinates::Given { .. }) {
-        let range = surroundings.free_range();
-        let argv = ["usermod", "--add-subuids", &range, "--add-subgids", &range, &surroundings.user];
-        let argv = argv.map(str::to_owned).to_vec();
-        steps.push(run("sandboxes have one id each without a range of them", surroundings.as_root(argv)));
-    }
-    if surroundings.has_systemd {
-        let linger = Path::new("/var/lib/systemd/linger").join(&surroundings.user);
-        if !linger.exists() {
-            let argv = ["loginctl", "enable-linger", &surroundings.user].map(str::to_owned).to_vec();
-            steps.push(run(
-                "sandboxes get their limits from a session of systemd's",
-                surroundings.as_root(argv),
-            ));
-        }
-        if !surroundings.hands_processors_on() && !Path::new(DELEGATION).exists() {
-            steps.push(SetupStep {
-                why: "systemd does not hand the limit on processors on to users".to_owned(),
-                how: SetupHow::Write {
-                    path: DELEGATION.into(),
-                    contents: "[Service]\nDelegate=cpu memory pids\n".to_owned(),
-                },
-            });
-            let argv = ["systemctl", "daemon-reload"].map(str::to_owned).to_vec();
-            steps.push(run("it is read once more; log in again afterwards", surroundings.as_root(argv)));
-        }
-    }
-    steps
-}
-
-fn run(why: &str, argv: Vec<String>) -> SetupStep {
-    SetupStep { why: why.to_owned(), how: SetupHow::Run { environment: Vec::new(), argv } }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_apt_would_install_is_read_and_judged() {
+        let policy = "crun:\n  Installed: (none)\n  Candidate: 1.8.1-1+deb12u1\n  Version table:\n";
+        let version = candidate(policy).unwrap();
+        assert!(matches!(judge(Backend::Crun, said(&version)), Standing::Vulnerable(_)), "{version}");
+        assert_eq!(judge(Backend::Crun, said("1.21-1")), Standing::Sound);
+        assert_eq!(candidate("crun:\n  Candidate: (none)\n"), None);
+        assert_eq!(candidate(""), None);
+    }
 
     #[test]
     fn what_is_printed_for_people_is_never_below_a_floor() {

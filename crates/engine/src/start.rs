@@ -111,7 +111,7 @@ impl Engine {
         // First of all: a port that is taken is known before anything is made.
         let listeners = ports::listen_for(&spec.ports)?;
         self.directories.make_state()?;
-        let runtime = self.take(&spec.id)?;
+        let runtime = self.take_for_now(&spec)?;
         self.order(keeper, runtime, listeners, Wanted { spec, stay, program }, None)
     }
 

@@ -49,14 +49,16 @@ impl Engine {
 
     /// The processes in a sandbox that runs, init aside. `execs` are the ids of processes that were asked for, with
     /// their numbers.
-    pub fn processes(&self, id: &SandboxId, execs: &[(i32, u64)]) -> Result<Vec<Process>, EngineError> {
+    pub async fn processes(&self, id: &SandboxId, execs: &[(i32, u64)]) -> Result<Vec<Process>, EngineError> {
         let init = self.init(id)?;
-        let snapshot = Snapshot::take();
         let backend = self.spec(id)?.backend;
+        if backend.has_own_kernel() {
+            return self.told_processes(id, execs).await;
+        }
+        let snapshot = Snapshot::take();
         let init = match backend {
             Backend::Native => Some(init),
-            Backend::Crun | Backend::Runc => snapshot.init_below(init),
-            Backend::Gvisor => return Err(EngineError::OwnProcesses(id.to_string())),
+            Backend::Crun | Backend::Runc | Backend::Gvisor => snapshot.init_below(init),
         };
         Ok(init.map(|init| snapshot.processes(init, execs)).unwrap_or_default())
     }

@@ -14,7 +14,7 @@ mod status;
 
 pub use answer::{Answer, Reached};
 pub use message::{HandoverError, receive, send};
-pub use order::{Bequest, Inward, KeeperEvent, KeeperOrder, Problem, Sockets, Stay, TreeOrder, Way};
+pub use order::{Bequest, Inward, KeeperEvent, KeeperOrder, Loss, Problem, Sockets, Stay, TreeOrder, Way};
 pub use plea::Plea;
 pub use port::{OfferedPort, PORTS_SOCKET, PortAnswer, offer_port, receive_port};
 pub use status::{

@@ -190,9 +190,19 @@ pub enum KeeperEvent {
         reason: Reason,
         /// What could not be removed, if anything.
         leftover: Option<String>,
-        /// What its runtime said, where that ended unasked.
-        words: Option<String>,
+        /// Who was gone before anybody had asked for it, where that is known.
+        loss: Option<Loss>,
     },
+}
+
+/// Who of a sandbox was gone before anybody had asked for it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Loss {
+    /// What is inside, with what its runtime said or how it ended; its words may come from inside.
+    Inside(String),
+    /// Its supervisor.
+    Supervisor,
 }
 
 /// A failure as a person reads it.

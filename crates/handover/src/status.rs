@@ -18,6 +18,8 @@ pub const STATUS_FILE: &str = "status.json";
 
 /// The specification's, in the same directory.
 pub const SPEC_FILE: &str = "spec.json";
+/// What it is called in a runtime directory until it is whole.
+const BESIDE: &str = "spec.new";
 
 /// The directory of what is laid over a tree of the owner's, in the same directory, and what was written inside in it.
 pub const LAYER: &str = "layer";
@@ -49,9 +51,12 @@ impl Filed {
         Self { version: STATE_VERSION, created_ms: now_ms(), spec, init: None }
     }
 
-    /// Writes it into a runtime directory, which ends with the machine at the latest.
+    /// Writes it into a runtime directory, which ends with the machine at the latest. There is one or the other: whoever
+    /// looks for a name finds it all the time.
     pub fn write_for_now(&self, runtime: &Path) -> io::Result<()> {
-        fs::write(runtime.join(SPEC_FILE), serde_json::to_vec(self)?)
+        let beside = runtime.join(BESIDE);
+        fs::write(&beside, serde_json::to_vec(self)?)?;
+        fs::rename(beside, runtime.join(SPEC_FILE))
     }
 
     /// Writes it into a state directory.

@@ -3,6 +3,7 @@
 
 use std::fs::File;
 use std::io::{self, BufRead as _, BufReader, Cursor, Read};
+use std::os::unix::fs::FileExt as _;
 use std::thread::JoinHandle;
 
 use flate2::bufread::MultiGzDecoder;
@@ -23,6 +24,17 @@ const HARMLESS: u64 = 1 << 30;
 #[derive(Debug, thiserror::Error)]
 #[error("it becomes more than {RATIO} times as large as it came")]
 pub(crate) struct Bomb;
+
+/// What packed a file that is none of ours to read, by its first bytes.
+pub(crate) fn foreign(file: &File) -> io::Result<Option<&'static str>> {
+    let mut start = [0; 6];
+    let count = file.read_at(&mut start, 0)?;
+    Ok(match &start[..count] {
+        [0xfd, b'7', b'z', b'X', b'Z', 0] => Some("xz"),
+        [b'B', b'Z', b'h', b'1'..=b'9', ..] => Some("bzip2"),
+        _ => None,
+    })
+}
 
 /// A layer that is being decoded.
 pub(crate) struct Decoded {

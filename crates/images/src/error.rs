@@ -1,11 +1,14 @@
 //! What can go wrong with an image. What came from a registry or an archive stands in a message only where it has been
 //! read into a type of ours.
 
+mod hint;
+
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::digest::Digest;
 use crate::reference::ReferenceError;
+use crate::said::Said;
 
 /// A failure with an image or the store.
 #[derive(Debug, thiserror::Error)]
@@ -82,11 +85,11 @@ pub enum ImageError {
         why: &'static str,
     },
     /// A kind of manifest or layer that is not known.
-    #[error("{what} is of the type '{}', which is not known here", kind.escape_debug())]
+    #[error("{what} is of the type '{kind}', which is not known here")]
     MediaType {
         /// What it is the type of.
         what: &'static str,
-        /// The type, cut where it is too long to show.
+        /// The type as it is shown: escaped, and cut where it is too long.
         kind: String,
     },
     /// It is for other machines.
@@ -115,6 +118,28 @@ pub enum ImageError {
         path: PathBuf,
         /// What is wrong with it.
         why: &'static str,
+    },
+    /// A root file system, which has no name of its own.
+    #[error("cannot take '{}' in: it does not say what it is called", path.display())]
+    Nameless {
+        /// What was given.
+        path: PathBuf,
+    },
+    /// An archive that is packed in another way than those of images are.
+    #[error("'{}' is packed by {program}, which is not read here", path.display())]
+    Packed {
+        /// What was given.
+        path: PathBuf,
+        /// By what.
+        program: &'static str,
+    },
+    /// Where an image is written to.
+    #[error("cannot write '{}'", path.display())]
+    Output {
+        /// Which.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
     },
     /// An archive that an image comes in.
     #[error("cannot read '{}'", path.display())]
@@ -198,89 +223,24 @@ pub enum ImageError {
         /// Why.
         #[source]
         source: Option<Said>,
+        /// What it said to do about it.
+        hint: Option<String>,
     },
 }
 
-/// Causes as another process told them, the outermost first.
-#[derive(Debug)]
-pub struct Said {
-    text: String,
-    cause: Option<Box<Said>>,
-}
-
-impl Said {
-    /// The first of them, if any.
-    #[must_use]
-    pub fn chain(causes: &[String]) -> Option<Self> {
-        let (text, rest) = causes.split_first()?;
-        Some(Self { text: text.clone(), cause: Self::chain(rest).map(Box::new) })
-    }
-}
-
-impl std::fmt::Display for Said {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(&self.text)
-    }
-}
-
-impl std::error::Error for Said {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        self.cause.as_deref().map(|cause| cause as _)
-    }
-}
-
 impl ImageError {
-    /// What to do about it, where that is known.
-    #[must_use]
-    pub fn hint(&self) -> Option<String> {
-        Some(match self {
-            Self::Reference { .. } => {
-                "write it as [REGISTRY/]NAME[:TAG][@DIGEST], as in debian:12".to_owned()
-            }
-            Self::Unknown(name) => {
-                format!("`agentbox image ls` shows what is here; `agentbox image pull {name}` brings it")
-            }
-            Self::Ambiguous { .. } => "write more of it".to_owned(),
-            Self::Mismatch { .. } | Self::Length { .. } => {
-                "it was damaged or changed on its way; nothing of it was kept, try again".to_owned()
-            }
-            Self::PlainTokens { .. } => {
-                "a password would go where others listen; the registry has to name an address with https://"
-                    .to_owned()
-            }
-            Self::Certificate { registry, .. } => format!(
-                "put the certificate of its authority into /etc/docker/certs.d/{registry}/ca.crt, or name a file of \
-                 certificates in SSL_CERT_FILE"
-            ),
-            Self::Registry { status, login, registry, .. }
-                if status.starts_with("401") || status.starts_with("403") =>
-            {
-                match login {
-                    Some(source) => format!(
-                        "it does not take what {source} has for it: log in again with `docker login {registry}` or `podman \
-                         login {registry}`"
-                    ),
-                    None => format!(
-                        "log in with `docker login {registry}` or `podman login {registry}`, which leave the password where \
-                         agentbox finds it; or there is no such image"
-                    ),
-                }
-            }
-            Self::Registry { status, .. } if status.starts_with("429") => {
-                "it has been asked too often; wait, or log in with `docker login` or `podman login`"
-                    .to_owned()
-            }
-            Self::Helper { helper, source } if source.kind() == io::ErrorKind::NotFound => format!(
-                "docker's configuration names it: install `docker-credential-{helper}`, or take it out there"
-            ),
-            Self::NoBootstrap => "install it (Debian: `apt install mmdebstrap`)".to_owned(),
-            Self::OneId => "run it as root, or get a range of ids: `agentbox doctor` tells how".to_owned(),
-            Self::InUse { .. } => "remove those with `agentbox rm` first".to_owned(),
-            Self::File { source, .. } if source.kind() == io::ErrorKind::StorageFull => {
-                "make room, and try again: what has come already is kept".to_owned()
-            }
-            _ => return None,
-        })
+    /// The same of another file: what was spooled is called by where it came from.
+    pub(crate) fn renamed(mut self, from: &Path, to: &Path) -> Self {
+        if let Self::File { path, .. }
+        | Self::Archive { path, .. }
+        | Self::NoImage { path, .. }
+        | Self::Nameless { path }
+        | Self::Packed { path, .. } = &mut self
+            && path == from
+        {
+            to.clone_into(path);
+        }
+        self
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::digest::Digest;
 use crate::document::{Blob, OCI_INDEX, OCI_MANIFEST};
-use crate::error::{ImageError, at};
+use crate::error::ImageError;
 use crate::store::{Image, Store};
 use crate::written::{self, Written};
 
@@ -44,12 +44,17 @@ impl Store {
         }]);
         let mut writer = Writer::new(Output::Writer(&mut output));
         let written = (|| {
+            // Whoever unpacks it makes directories that are not in it as root's, which skopeo as an ordinary user cannot.
+            for name in ["blobs/", "blobs/sha256/"] {
+                let directory = Member { what: What::Directory, mode: 0o755, ..member(name.as_bytes(), 0) };
+                writer.member(&directory)?;
+            }
             small(&mut writer, "oci-layout", br#"{"imageLayoutVersion":"1.0.0"}"#)?;
             small(&mut writer, "index.json", index.to_string().as_bytes())?;
             small(&mut writer, "manifest.json", saved.to_string().as_bytes())?;
             small(&mut writer, &blob_name(&digest), &manifest)
         })();
-        written.map_err(at(path))?;
+        written.map_err(to(path))?;
         let mut blobs: Vec<&Blob> = vec![&image.manifest.config];
         blobs.extend(layers.iter().map(|layer| &layer.blob));
         let mut seen = Vec::new();
@@ -63,7 +68,7 @@ impl Store {
             let whole = writer
                 .member(&member(name.as_bytes(), blob.size))
                 .and_then(|()| writer.contents(&file, blob.size))
-                .map_err(at(path))?;
+                .map_err(to(path))?;
             if !whole {
                 let found = file.metadata().map_or(0, |metadata| metadata.len());
                 return Err(ImageError::Length {
@@ -73,8 +78,14 @@ impl Store {
                 });
             }
         }
-        writer.finish().map_err(at(path))
+        writer.finish().map_err(to(path))
     }
+}
+
+/// Names what could not be written to.
+fn to(path: &Path) -> impl FnOnce(io::Error) -> ImageError {
+    let path = path.to_owned();
+    move |source| ImageError::Output { path, source }
 }
 
 fn member(name: &[u8], size: u64) -> Member<'_> {

@@ -9,10 +9,12 @@ mod rootfs;
 
 use std::fs::{self, File};
 use std::io;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 
 use serde::Deserialize;
 
+use crate::decode;
 use crate::digest::Digest;
 use crate::document::{self, Blob, Document, LARGEST_CONFIG, LARGEST_MANIFEST, MOST_LAYERS, OCI_MANIFEST};
 use crate::error::{ImageError, at};
@@ -32,12 +34,21 @@ const MOST_IMAGES: usize = 64;
 /// What is to be taken in.
 #[derive(Clone, Copy, Debug)]
 pub struct Import<'a> {
-    /// An archive, a tar or a directory.
-    pub path: &'a Path,
+    /// Where it is.
+    pub from: Source<'a>,
     /// What it shall be called; as it calls itself, where nothing is said.
     pub reference: Option<&'a Reference>,
     /// Whom files of a directory belong to in the image: whoever they belong to here, or root.
     pub owners: Owners,
+}
+
+/// Where something to take in is.
+#[derive(Clone, Copy, Debug)]
+pub enum Source<'a> {
+    /// An archive, a tar or a directory; or a pipe, through which one of the first two comes.
+    Path(&'a Path),
+    /// What is open already, and what errors call it.
+    Open(&'a File, &'a Path),
 }
 
 /// What stands in the `manifest.json` of an archive of docker's.
@@ -67,24 +78,60 @@ impl Store {
         progress: &Progress<'_>,
     ) -> Result<Vec<Image>, ImageError> {
         let _bringing = self.bringing()?;
-        let path = import.path;
-        let metadata = fs::metadata(path).map_err(at(path))?;
-        let found = if metadata.is_dir() && path.join("oci-layout").is_file() {
+        let (input, named) = match import.from {
+            Source::Path(path) => {
+                let metadata = fs::metadata(path).map_err(at(path))?;
+                if metadata.is_dir() || metadata.is_file() {
+                    return self.import_from(path, import, hands, progress);
+                }
+                // What a device has to say may have no end.
+                if !metadata.file_type().is_fifo() {
+                    let why = "it is neither a file nor a directory nor a pipe";
+                    return Err(ImageError::NoImage { path: path.to_owned(), why });
+                }
+                (&File::open(path).map_err(at(path))?, path)
+            }
+            Source::Open(file, named) => (file, named),
+        };
+        // It is looked at more than once, and nobody can go back in a pipe.
+        let spooled = self.spool_in(input, LARGEST_BLOB)?;
+        // Whoever should have written it has failed, and said why.
+        if spooled.size == 0 {
+            return Err(ImageError::NoImage { path: named.to_owned(), why: "nothing came" });
+        }
+        let imported = self.import_from(&spooled.path, import, hands, progress);
+        imported.map_err(|error| error.renamed(&spooled.path, named))
+    }
+
+    fn import_from(
+        &self,
+        path: &Path,
+        import: &Import<'_>,
+        hands: &dyn Hands,
+        progress: &Progress<'_>,
+    ) -> Result<Vec<Image>, ImageError> {
+        let is_directory = fs::metadata(path).map_err(at(path))?.is_dir();
+        // What is no image yet has no name, and is not packed before one is given.
+        let nameless = || match import.reference {
+            Some(_) => Ok(()),
+            None => Err(ImageError::Nameless { path: path.to_owned() }),
+        };
+        let found = if is_directory && path.join("oci-layout").is_file() {
             self.read_layout(path)?
-        } else if metadata.is_dir() {
+        } else if is_directory {
+            nameless()?;
             vec![self.pack_directory(path, import.owners)?]
-        } else if metadata.is_file() {
+        } else {
             let file = File::open(path).map_err(at(path))?;
-            if archived::is_image(file.try_clone().map_err(at(path))?, path)? {
+            if let Some(program) = decode::foreign(&file).map_err(at(path))? {
+                return Err(ImageError::Packed { path: path.to_owned(), program });
+            }
+            if archived::is_image(file, path)? {
                 self.read_archived(path)?
             } else {
+                nameless()?;
                 vec![self.pack_rootfs(path)?]
             }
-        } else {
-            return Err(ImageError::NoImage {
-                path: path.to_owned(),
-                why: "it is neither a file nor a directory",
-            });
         };
         let no_image = |why| ImageError::NoImage { path: path.to_owned(), why };
         if found.is_empty() {
@@ -101,7 +148,7 @@ impl Store {
                 }
                 Some(name) => vec![name.clone()],
                 None if names.is_empty() => {
-                    return Err(no_image("it does not say what it is called; name it"));
+                    return Err(ImageError::Nameless { path: path.to_owned() });
                 }
                 None => names.clone(),
             };

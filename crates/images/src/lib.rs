@@ -20,6 +20,7 @@ mod pieces;
 mod progress;
 mod pull;
 mod reference;
+mod said;
 mod store;
 mod unpack;
 mod weaken;
@@ -30,15 +31,16 @@ pub use digest::{Digest, DigestError};
 pub use document::{
     Blob, Config, Document, LayerBlob, Manifest, Packing, Settings, platform, read_config, read_document,
 };
-pub use error::{ImageError, Said};
+pub use error::ImageError;
 pub use hands::{Hands, Own};
-pub use import::Import;
+pub use import::{Import, Source};
 pub use pack::{Over, Whose, pack};
 pub use progress::{Progress, Step};
 #[cfg(feature = "fuzz")]
 pub use pull::fuzz;
 pub use pull::{Pull, Transport, certificate_directories, credential_files};
 pub use reference::{Reference, ReferenceError};
+pub use said::Said;
 pub use store::{Bringing, Collected, HeldLayers, Image, Listed, Store, Used};
 pub use unpack::{LIMITS, LayerError, Owners, Unpacked, unpack};
 pub use weaken::Guard;

@@ -27,6 +27,8 @@ use crate::reference::Reference;
 use crate::store::{Image, Store};
 use client::Client;
 
+pub(crate) use connection::obstacle;
+
 /// As many layers as are on their way or being unpacked at once.
 const AT_ONCE: usize = 4;
 

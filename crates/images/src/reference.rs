@@ -1,13 +1,17 @@
 //! The names that images go by, as docker and OCI registries have them: registry, repository, tag, digest. Read
 //! strictly and kept in one form, so that two spellings of one image are one, and no name is ever a path.
 
+mod registry;
+
 use std::fmt;
-use std::net::{IpAddr, Ipv6Addr};
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
 use crate::digest::{Digest, DigestError};
+
+use registry::{LONGEST_REGISTRY, is_host_like, is_registry};
+pub(crate) use registry::{host_of, is_loopback};
 
 /// Where a name without a registry is looked for, as docker does.
 const DEFAULT_REGISTRY: &str = "docker.io";
@@ -16,7 +20,6 @@ const DEFAULT_NAMESPACE: &str = "library";
 const DEFAULT_TAG: &str = "latest";
 
 const LONGEST_REPOSITORY: usize = 255;
-const LONGEST_REGISTRY: usize = 253;
 const LONGEST_TAG: usize = 128;
 
 /// A name of an image.
@@ -181,49 +184,6 @@ impl fmt::Display for Reference {
         }
         Ok(())
     }
-}
-
-/// Whether the first part of a name is a registry, by docker's rule.
-fn is_host_like(text: &str) -> bool {
-    text == "localhost" || text.contains(['.', ':']) || text.bytes().any(|byte| byte.is_ascii_uppercase())
-}
-
-/// Whether a host is this machine, by its name alone.
-pub(crate) fn is_loopback(host: &str) -> bool {
-    let bare = host.trim_start_matches('[').trim_end_matches(']');
-    host == "localhost" || bare.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
-}
-
-/// The host of a registry, without the port.
-pub(crate) fn host_of(registry: &str) -> &str {
-    if registry.starts_with('[') {
-        return registry.split_inclusive(']').next().unwrap_or(registry);
-    }
-    registry.split(':').next().unwrap_or(registry)
-}
-
-fn is_registry(text: &str) -> bool {
-    let host = host_of(text);
-    let port = &text[host.len()..];
-    let port_is_well = port.is_empty()
-        || port.strip_prefix(':').is_some_and(|port| {
-            port.len() <= 5
-                && port.bytes().all(|byte| byte.is_ascii_digit())
-                && port.parse::<u16>().is_ok_and(|port| port != 0)
-        });
-    let label = |label: &str| {
-        let inner = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-';
-        (1..=63).contains(&label.len())
-            && label.bytes().all(inner)
-            && !label.starts_with('-')
-            && !label.ends_with('-')
-    };
-    let bracketed = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
-    let host_is_well = match bracketed {
-        Some(address) => address.parse::<Ipv6Addr>().is_ok(),
-        None => host.len() <= LONGEST_REGISTRY && host.split('.').all(label),
-    };
-    host_is_well && port_is_well
 }
 
 /// Small letters and digits with one separator between them: `.`, `_`, `__`, or any number of `-`.

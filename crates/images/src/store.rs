@@ -11,7 +11,7 @@ mod layers;
 
 use std::fs::{DirBuilder, File};
 use std::io;
-use std::os::unix::fs::DirBuilderExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -56,6 +56,20 @@ impl Image {
     }
 }
 
+/// A file of the workshop's, until it is dropped.
+#[derive(Debug)]
+pub(crate) struct Spooled {
+    pub(crate) path: PathBuf,
+    /// How many bytes came.
+    pub(crate) size: u64,
+}
+
+impl Drop for Spooled {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
 /// While it is held, nothing is collected.
 #[derive(Debug)]
 pub struct Bringing {
@@ -86,6 +100,19 @@ impl Store {
     #[must_use]
     pub fn directory(&self) -> &Path {
         &self.root
+    }
+
+    /// Takes what can be read once into a file that is read like any other, and is gone when it is dropped.
+    pub(crate) fn spool_in(&self, input: impl io::Read, most: u64) -> Result<Spooled, ImageError> {
+        let mut spooled = Spooled { path: self.workshop(), size: 0 };
+        let mut options = File::options();
+        let file = options.write(true).create(true).truncate(true).mode(0o600).open(&spooled.path);
+        let mut file = file.map_err(at(&spooled.path))?;
+        spooled.size = io::copy(&mut input.take(most + 1), &mut file).map_err(at(&spooled.path))?;
+        if spooled.size > most {
+            return Err(ImageError::TooLarge { what: "the archive".to_owned(), most });
+        }
+        Ok(spooled)
     }
 
     /// Where a system is made before it is taken in; what a killed process leaves there is collected.
@@ -131,9 +158,10 @@ impl Store {
     /// The same, whether it can be read or not.
     pub fn find_listed(&self, text: &str) -> Result<Listed, ImageError> {
         let list = self.list()?;
-        let by_name = text.parse::<Reference>().ok().and_then(|wanted| {
+        let wanted = text.parse::<Reference>();
+        let by_name = wanted.as_ref().ok().and_then(|wanted| {
             list.iter().find(|listed| {
-                let is_wanted = listed.reference.as_ref() == Some(&wanted);
+                let is_wanted = listed.reference.as_ref() == Some(wanted);
                 // A name with a digest is that image, whatever else it is called.
                 is_wanted || wanted.digest() == Some(&listed.manifest.digest)
             })
@@ -150,7 +178,10 @@ impl Store {
         found.dedup_by(|one, other| one.manifest.digest == other.manifest.digest);
         match found.as_slice() {
             [one] => Ok((*one).clone()),
-            [] => Err(ImageError::Unknown(text.escape_debug().to_string())),
+            [] => match wanted {
+                Err(source) if !is_beginning => Err(ImageError::Reference { text: text.to_owned(), source }),
+                _ => Err(ImageError::Unknown(text.escape_debug().to_string())),
+            },
             several => {
                 let of = several.iter().map(|listed| listed.manifest.digest.short().to_owned()).collect();
                 Err(ImageError::Ambiguous { text: text.to_owned(), of })

@@ -92,7 +92,9 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Result<(), BootE
         tokio::spawn(children.reap(signals));
         let (connection, incoming) =
             descriptors.connect(arguments.kernel).map_err(at("opening the channel"))?;
-        serve(connection, incoming, house).await
+        // A task as all others: to wake whoever waits for the whole runtime takes two calls of the kernel.
+        let serving = tokio::spawn(serve(connection, incoming, house));
+        serving.await.map_err(|error| at("serving")(error.into()))?
     });
     // Whatever still runs is not waited for.
     runtime.shutdown_background();

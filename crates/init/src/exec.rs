@@ -57,6 +57,7 @@ pub(crate) async fn serve(mut channel: Channel, house: Arc<House>) {
             | Ask::Send(_)
             | Ask::File(_)
             | Ask::Limit(_)
+            | Ask::Processes(_)
             | Ask::Ports(_)
             | Ask::Unpublish(_)
             | Ask::Net(_)

@@ -17,6 +17,7 @@ mod ends;
 mod exec;
 mod files;
 mod plan;
+mod processes;
 mod reaper;
 mod remainder;
 mod spawner;
@@ -37,14 +38,16 @@ pub fn main() -> ExitCode {
 
 /// Runs init until its channel ends. `arguments` come without the program's name:
 /// `[--landlock off|required] [--write PATH]… [--read PATH]… [--single] [--filter PATH]`. With `files` first it is no init at all, but a process
-/// inside that does one thing with files.
+/// inside that does one thing with files; with `processes`, one that tells which processes there are.
 ///
 /// The exit code is 0 when the other side closed the channel, 1 when the channel broke or init could not
 /// start, 2 for wrong arguments and 3 when Landlock is required and cannot be had.
 pub fn run_from_arguments(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
     let mut arguments = arguments.into_iter().peekable();
-    if arguments.peek().is_some_and(|first| first == "files") {
-        return files::run();
+    match arguments.peek().and_then(|first| first.to_str()) {
+        Some("files") => return files::run(),
+        Some("processes") => return processes::run(),
+        _ => {}
     }
     match boot::run(arguments) {
         Ok(()) => ExitCode::SUCCESS,

@@ -13,7 +13,6 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 
 use rustix::pipe::{PipeFlags, pipe_with};
-use rustix::process::{getgid, getuid};
 use tokio::sync::oneshot;
 use wire::Step;
 
@@ -22,6 +21,7 @@ use crate::domain::{Domain, DomainError};
 use crate::ends::{Ends, Pair};
 use crate::plan::Plan;
 use crate::reaper::{Children, Exit};
+use crate::sys::Ids;
 use crate::weaken::{Wall, Weaken};
 
 /// Enough for the deepest call of the thread.
@@ -115,7 +115,21 @@ impl Memory {
 #[derive(Debug)]
 struct Mould {
     weaken: Weaken,
+    kernel: Kernel,
     memory: Memory,
+    /// Whose init itself is.
+    own: Ids,
+}
+
+impl Mould {
+    fn new(weaken: Weaken, kernel: Kernel) -> Self {
+        Self { weaken, kernel, memory: Memory::on(kernel), own: Ids::own() }
+    }
+
+    /// Whom a process belongs to, where that is not who init is.
+    fn other_user(&self, plan: &Plan) -> Option<Ids> {
+        Some(Ids { user: plan.uid, group: plan.gid }).filter(|ids| *ids != self.own)
+    }
 }
 
 #[derive(Debug)]
@@ -161,8 +175,8 @@ impl Spawner {
         if kernel == Kernel::Own && domain.is_none() {
             // Nothing was ever ignored on a kernel that has just begun, so that nothing is to be reset.
             crate::sys::block_signals();
-            forswear(&weaken, None)?;
-            let forge = Forge::Here(Mould { weaken, memory: Memory::on(kernel) });
+            forswear(&weaken, kernel, None)?;
+            let forge = Forge::Here(Mould::new(weaken, kernel));
             return Ok(Entering { spawner: Self { forge, children }, entered: None });
         }
         let (jobs, queue) = mpsc::channel::<Job>();
@@ -172,14 +186,14 @@ impl Spawner {
             // A forked process starts with this mask: no signal can reach it before its handlers are reset.
             crate::sys::block_signals();
             sys::reset_inherited_signals();
-            let result = forswear(&weaken, domain);
+            let result = forswear(&weaken, kernel, domain);
             let failed = result.is_err();
             // The other side waits for exactly this.
             let _ = entered.send(result);
             if failed {
                 return;
             }
-            let mould = Mould { weaken, memory: Memory::on(kernel) };
+            let mould = Mould::new(weaken, kernel);
             for Job { plan, reporting, answer } in queue {
                 // Whoever follows the process to its program waits for this, whatever becomes of the others.
                 let _ = answer.send(fork(plan, &reporting, &mould, &forking));
@@ -219,8 +233,8 @@ impl Entering {
 }
 
 /// Gives up, for this thread and all that it will make, what no process inside may have.
-fn forswear(weaken: &Weaken, domain: Option<Domain>) -> Result<(), StartError> {
-    if weaken.keeps(Wall::Capabilities) {
+fn forswear(weaken: &Weaken, kernel: Kernel, domain: Option<Domain>) -> Result<(), StartError> {
+    if weaken.keeps(Wall::Capabilities) && !(kernel == Kernel::Own && sys::has_empty_bounding_set()) {
         sys::empty_bounding_set()?;
     }
     if weaken.keeps(Wall::NoNewPrivileges) {
@@ -230,8 +244,8 @@ fn forswear(weaken: &Weaken, domain: Option<Domain>) -> Result<(), StartError> {
 }
 
 fn fork(plan: Plan, reporting: &OwnedFd, mould: &Mould, children: &Children) -> Result<Forked, Failure> {
-    let pair = streams_of(&plan).map_err(|error| Failure::new(Step::Streams, &error))?;
-    let mut launch = sys::Launch::new(plan, mould.weaken.clone(), &pair.inside, reporting);
+    let pair = streams_of(&plan, mould).map_err(|error| Failure::new(Step::Streams, &error))?;
+    let mut launch = sys::Launch::new(plan, mould, &pair.inside, reporting);
     let (pid, exit) =
         children.record(|| launch.fork(mould.memory)).map_err(|error| Failure::new(Step::Fork, &error))?;
     let process = Executed { pid, exit, ends: pair.outside };
@@ -239,17 +253,19 @@ fn fork(plan: Plan, reporting: &OwnedFd, mould: &Mould, children: &Children) -> 
 }
 
 /// The streams belong to the process's user, so that it can open them again by name (`/dev/stdout`).
-fn streams_of(plan: &Plan) -> io::Result<Pair> {
-    let (uid, gid) = (getuid().as_raw(), getgid().as_raw());
-    let foreign = (plan.uid, plan.gid) != (uid, gid);
-    if foreign {
-        crate::sys::set_file_ids(plan.uid, plan.gid);
+fn streams_of(plan: &Plan, mould: &Mould) -> io::Result<Pair> {
+    let make = || Pair::new(plan.terminal, plan.output.as_ref().map(AsFd::as_fd));
+    match (mould.other_user(plan), mould.kernel) {
+        (None, _) => make(),
+        (Some(other), Kernel::Host) => {
+            crate::sys::set_file_ids(other);
+            let pair = make();
+            crate::sys::set_file_ids(mould.own);
+            pair
+        }
+        // It has no ids for files alone. What is real stays: to whoever signals or traces init it is who it was.
+        (Some(other), Kernel::Own) => crate::sys::act_as(other, mould.own, make)?,
     }
-    let pair = Pair::new(plan.terminal, plan.output.as_ref().map(AsFd::as_fd));
-    if foreign {
-        crate::sys::set_file_ids(uid, gid);
-    }
-    pair
 }
 
 #[cfg(test)]

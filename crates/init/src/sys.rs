@@ -6,12 +6,30 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, FromRawFd, OwnedFd};
 
-use rustix::process::{DumpableBehavior, set_dumpable_behavior};
+use rustix::process::{DumpableBehavior, getgid, getuid, set_dumpable_behavior};
 use tokio::io::unix::AsyncFd;
 use tokio::io::{Interest, ReadBuf};
 
 fn check(result: libc::c_int) -> io::Result<libc::c_int> {
     if result < 0 { Err(io::Error::last_os_error()) } else { Ok(result) }
+}
+
+fn check_call(result: libc::c_long) -> io::Result<()> {
+    if result < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
+/// Whom a process or a file belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Ids {
+    pub(crate) user: u32,
+    pub(crate) group: u32,
+}
+
+impl Ids {
+    /// This process's own. They do not change, and to ask for them is not cheap on every kernel.
+    pub(crate) fn own() -> Self {
+        Self { user: getuid().as_raw(), group: getgid().as_raw() }
+    }
 }
 
 /// Blocks SIGCHLD in this thread and the threads it makes, and gives a descriptor that is readable when one
@@ -58,14 +76,32 @@ pub(crate) fn signal(target: i32, signal: i32) -> io::Result<()> {
 
 /// Makes files that this thread creates belong to these ids. Where it may not, they stay its own; the kernel
 /// tells the two apart only by asking again, and the process could then not become that user either.
-pub(crate) fn set_file_ids(uid: u32, gid: u32) {
+pub(crate) fn set_file_ids(ids: Ids) {
     // SAFETY: both calls take numbers only. They are raw because libc's act on every thread.
     unsafe {
-        libc::syscall(libc::SYS_setfsgid, gid);
-        libc::syscall(libc::SYS_setfsuid, uid);
+        libc::syscall(libc::SYS_setfsgid, ids.group);
+        libc::syscall(libc::SYS_setfsuid, ids.user);
     }
     // A change of ids sets this to the machine's default for set-user-id programs, which may be "dumpable".
     let _ = set_dumpable_behavior(DumpableBehavior::NotDumpable);
+}
+
+/// Does something as another user: this process, which has one thread, acts as that one meanwhile, and then as itself again.
+/// gVisor's kernel makes whoever changes these ids undumpable, and knows no setting that says otherwise.
+pub(crate) fn act_as<T>(other: Ids, own: Ids, act: impl FnOnce() -> T) -> io::Result<T> {
+    const SAME: libc::c_long = -1;
+    // SAFETY: it takes numbers only. It is raw because libc's acts on every thread.
+    let set_user = |ids: Ids| check_call(unsafe { libc::syscall(libc::SYS_setresuid, SAME, ids.user, SAME) });
+    // SAFETY: as above.
+    let set_group =
+        |ids: Ids| check_call(unsafe { libc::syscall(libc::SYS_setresgid, SAME, ids.group, SAME) });
+    // A group is changed by whoever acts as init's own user, who has the capability.
+    set_group(other)?;
+    set_user(other)?;
+    let done = act();
+    set_user(own)?;
+    set_group(own)?;
+    Ok(done)
 }
 
 /// Reads into what is free of `buffer`, which is not written before.
@@ -101,7 +137,7 @@ pub(crate) fn drop_all_capabilities() -> io::Result<()> {
     let (header, none) = ([VERSION, 0], [0_u32; 6]);
     // SAFETY: the kernel reads a header and three sets of two words each, and writes nothing.
     let set = unsafe { libc::syscall(libc::SYS_capset, header.as_ptr(), none.as_ptr()) };
-    check(libc::c_int::try_from(set).unwrap_or(-1)).map(drop)
+    check_call(set)
 }
 
 /// Puts a filter on this thread and all that it will make, for good. `bytes` are instructions of eight bytes each.
@@ -118,7 +154,7 @@ pub(crate) fn install_filter(bytes: &[u8]) -> io::Result<()> {
     // SAFETY: the kernel copies `len` instructions from `filter` and writes nothing; both outlive the call.
     let set =
         unsafe { libc::syscall(libc::SYS_seccomp, libc::SECCOMP_SET_MODE_FILTER, 0, &raw const program) };
-    check(libc::c_int::try_from(set).unwrap_or(-1)).map(drop)
+    check_call(set)
 }
 
 /// Registers a descriptor with the runtime.

@@ -168,8 +168,7 @@ impl JailError {
             Self::TooManyFiles { .. } => "mount a smaller directory",
             Self::IdMap { .. } => "run `agentbox doctor` to see which ids may be mapped here",
             Self::UnmappedUser { .. } => {
-                "give the caller a range of ids (`usermod --add-subuids 100000-165535 --add-subgids \
-                 100000-165535 NAME`) or leave --user out"
+                "leave --user out, or give the caller a range of ids: `agentbox doctor` prints the command"
             }
             Self::Step { step, source } => step_hint(step, source),
             Self::Strict { hint, .. } => return Some(hint.clone()),

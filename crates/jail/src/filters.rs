@@ -15,6 +15,11 @@ pub(crate) fn sandbox(nesting: Nesting) -> Program {
     })
 }
 
+/// The filter that stands before a kernel of the sandbox's own which speaks TCP itself.
+pub(crate) fn own_stack() -> Program {
+    Program::from_instructions(&OWN_STACK)
+}
+
 /// The filter that the supervisor puts on itself.
 pub(crate) fn supervisor() -> Program {
     Program::from_instructions(&SUPERVISOR)
@@ -34,6 +39,7 @@ mod tests {
             let compiled = Filter::for_sandbox(Architecture::NATIVE, nesting);
             assert_eq!(words(&sandbox(nesting)), words(&compiled));
         }
+        assert_eq!(words(&own_stack()), words(&Filter::for_own_stack(Architecture::NATIVE)));
         assert_eq!(words(&supervisor()), words(&Filter::for_supervisor(Architecture::NATIVE)));
     }
 }

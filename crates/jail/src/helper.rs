@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use crate::error::JailError;
-use crate::ids::{MAPPED_IDS, SubordinateRange};
+use crate::ids::MAPPED_IDS;
 use crate::step::host_path;
+use crate::subordinates::SubordinateRange;
 use crate::sys::{self, Started};
 
 /// A helper at work on a map.

@@ -12,7 +12,7 @@ use crate::error::JailError;
 use crate::helper::Helper;
 use crate::probe;
 use crate::range::IdRanges;
-use crate::read;
+use crate::subordinates::{SubordinateRange, Subordinates};
 use crate::yard::Face;
 
 /// Ids inside go from 0 to 65534; the last id of a root's range is the supervisor's and mapped nowhere.
@@ -53,62 +53,6 @@ pub enum Makers {
     Kernel,
 }
 
-/// A line of /etc/subuid or /etc/subgid.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct SubordinateRange {
-    /// The first id.
-    pub first: u32,
-    /// How many.
-    pub count: u32,
-}
-
-/// The ids that the caller may map beside its own.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Subordinates {
-    /// A range of each kind.
-    Given {
-        /// Of user ids.
-        uids: SubordinateRange,
-        /// Of group ids.
-        gids: SubordinateRange,
-    },
-    /// The programs that may map them are not installed.
-    NoHelper,
-    /// The caller has none, or is root, who needs none.
-    NoRange,
-}
-
-impl Subordinates {
-    /// Looks them up.
-    #[must_use]
-    pub fn find() -> Self {
-        if geteuid().is_root() {
-            return Self::NoRange;
-        }
-        if Helper::find("newuidmap").is_none() || Helper::find("newgidmap").is_none() {
-            return Self::NoHelper;
-        }
-        let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
-        let name = user_name(uid);
-        let uids = subordinate_range(Path::new("/etc/subuid"), uid, name.as_deref());
-        let gids = subordinate_range(Path::new("/etc/subgid"), gid, name.as_deref());
-        match (uids, gids) {
-            (Some(uids), Some(gids)) => Self::Given { uids, gids },
-            _ => Self::NoRange,
-        }
-    }
-
-    /// The map of every sandbox of an ordinary user's; root's have each their own.
-    #[must_use]
-    pub fn map_of_all(self) -> Option<IdMap> {
-        match self {
-            _ if geteuid().is_root() => None,
-            Self::Given { uids, gids } => Some(IdMap::Subordinate { uids, gids }),
-            Self::NoHelper | Self::NoRange => Some(IdMap::Single),
-        }
-    }
-}
-
 /// An id of the host's that nothing else has, for a process of root's that confines itself and has no sandbox. It is that
 /// of a supervisor in a range that no sandbox has meanwhile.
 #[derive(Debug)]
@@ -142,8 +86,8 @@ impl IdMap {
             report.given(Wall::IdRange, format!("{MAPPED_IDS} ids of its own from {first}"));
             return Ok(Self::Range { first, lock, makers: Makers::Agent });
         }
-        let hint = "install newuidmap (Debian: `apt install uidmap`) and give yourself a range: \
-                    `sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 $USER`";
+        // Which range is free takes a look at everybody's.
+        let hint = "`agentbox doctor` prints the command that gives you a range which nobody has";
         match *subordinates {
             Subordinates::Given { uids, gids } => {
                 report.given(Wall::IdRange, format!("subuids from {}", uids.first));
@@ -274,45 +218,4 @@ impl IdMap {
 
 fn write_map(path: &Path, line: &str) -> Result<(), JailError> {
     fs::write(path, line).map_err(|source| JailError::IdMap { what: path.display().to_string(), source })
-}
-
-fn user_name(uid: u32) -> Option<String> {
-    let passwd = read::text(Path::new("/etc/passwd")).ok()?;
-    passwd.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        (fields.nth(1)?.parse::<u32>().ok()? == uid).then(|| name.to_owned())
-    })
-}
-
-/// The first usable range for `id` in a subuid file: enough for every id below the agent's.
-fn subordinate_range(file: &Path, id: u32, name: Option<&str>) -> Option<SubordinateRange> {
-    parse_subordinate_range(&read::text(file).ok()?, id, name)
-}
-
-fn parse_subordinate_range(text: &str, id: u32, name: Option<&str>) -> Option<SubordinateRange> {
-    let id = id.to_string();
-    text.lines().find_map(|line| {
-        let mut fields = line.trim().split(':');
-        let who = fields.next()?;
-        let first = fields.next()?.parse().ok()?;
-        let count = fields.next()?.parse().ok()?;
-        let ours = who == id || Some(who) == name;
-        (ours && count >= AGENT_UID).then_some(SubordinateRange { first, count })
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn finds_a_range_by_name_or_id() {
-        let text = "root:1:65536\nann:100000:65536\n1001:165536:65536\nbob:9:10\n";
-        let range = |first, count| Some(SubordinateRange { first, count });
-        assert_eq!(parse_subordinate_range(text, 1000, Some("ann")), range(100_000, 65536));
-        assert_eq!(parse_subordinate_range(text, 1001, None), range(165_536, 65536));
-        assert_eq!(parse_subordinate_range(text, 1002, Some("bob")), None, "too small to be of use");
-        assert_eq!(parse_subordinate_range("garbage\n:::\n", 1000, Some("ann")), None);
-    }
 }

@@ -26,6 +26,7 @@ mod read;
 mod root;
 pub mod seccomp;
 mod step;
+mod subordinates;
 mod survey;
 mod sys;
 mod weaken;
@@ -37,7 +38,7 @@ pub use cgroup::{
 pub use confine::{ConfineError, confine};
 pub use error::{Gap, JailError};
 pub use fork::{Forked, fork};
-pub use ids::{IdMap, LoneId, SubordinateRange, Subordinates};
+pub use ids::{IdMap, LoneId};
 pub use launch::{Built, Ending, Jailed, Streams, launch};
 pub use mapped::{become_mapped, confine_to, map_child};
 pub use network::{HandedOut, MOST_HANDED_OUT};
@@ -47,9 +48,10 @@ pub use root::{
     Direct, INIT_PATH, KEPT, Layered, Layers, OBJECTS, OwnerTools, Seen, Tree, WRITABLE,
     shows_at_its_own_path, tool_environment, tool_path,
 };
+pub use subordinates::{SubordinateRange, Subordinates};
 pub use survey::Survey;
 pub use weaken::Weaken;
-pub use yard::{Face, complaints, host_limits, report_pids};
+pub use yard::{Face, complaints, host_limits, report_pids, written_over_image};
 
 /// Takes back every signal that the caller ignored, except the one for broken pipes, which is an error to be read.
 /// With SIGCHLD ignored the kernel would keep the end of a child to itself.

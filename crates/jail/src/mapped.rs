@@ -12,7 +12,8 @@ use rustix::process::geteuid;
 
 use crate::error::JailError;
 use crate::helper::Helper;
-use crate::ids::{IdMap, Subordinates};
+use crate::ids::IdMap;
+use crate::subordinates::Subordinates;
 use crate::sys;
 use crate::yard::Face;
 

@@ -145,7 +145,7 @@ impl Plan {
                 covered_sockets,
             });
         };
-        words.extend(yard.init_arguments(&self.ids, &self.weaken));
+        words.extend(yard.init_arguments(spec, &self.ids, &self.weaken));
         let options = root_options(spec, &self.ids, &self.weaken)?;
         let rootwork = Rootwork { steps, options, arguments: words, writable };
         let laid = yard.lay(rootwork, (spec, &self.ids, &self.weaken), &inner_limits(spec, &self.limits))?;

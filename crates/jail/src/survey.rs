@@ -7,8 +7,9 @@ use policy::{Report, SandboxId};
 
 use crate::cgroup::{Cgroup, Hierarchies};
 use crate::error::JailError;
-use crate::ids::{IdMap, Subordinates};
+use crate::ids::IdMap;
 use crate::read;
+use crate::subordinates::Subordinates;
 use crate::sys;
 
 /// What sandboxes on this machine are made from.

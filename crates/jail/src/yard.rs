@@ -7,10 +7,12 @@
 
 mod bundle;
 mod gvisor;
+mod limits;
 mod namespaced;
 mod report;
 mod second;
 mod surroundings;
+mod upper;
 
 use std::ffi::{CStr, CString};
 use std::fs::File;
@@ -18,17 +20,20 @@ use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::path::{Path, PathBuf};
 
-use policy::{Backend, Limits, OciRuntime, SandboxSpec, Wall};
+use policy::{Backend, OciRuntime, SandboxSpec, Wall};
 
 use crate::blueprint::Last;
 use crate::error::JailError;
 use crate::ids::IdMap;
+use crate::seccomp::Program;
 use crate::step::{Owner, Step, host_path, inside};
 use crate::weaken::Weaken;
 
 pub(crate) use gvisor::Stack;
+pub use limits::host_limits;
 pub use report::report_pids;
 pub(crate) use report::{LEAVE_OUT_ROOT, report};
+pub use upper::written_over_image;
 
 /// Where the runtime stands in the yard, or its directory.
 const RUNTIME: &str = "runtime";
@@ -37,7 +42,7 @@ const RUNTIME: &str = "runtime";
 const ROOT: &str = "rootfs";
 /// What its own programs need of a file system.
 const YARD_OPTIONS: &str = "mode=0755,size=32m,nr_inodes=4096";
-/// The filter on system calls, for init to put on where no runtime of this kind can be relied on to have it.
+/// The filter on system calls that init puts on.
 const FILTER: &str = "/.agentbox/filter";
 /// The system's programs, which stand in a yard where they stand on the host.
 const SYSTEM: &str = "/usr";
@@ -103,25 +108,6 @@ impl Face {
     }
 }
 
-/// What the host's cgroup has to grant so that `limits` can be reached inside: a runtime has threads of its own, and a
-/// kernel inside needs several for one of the sandbox's. Where that kernel is refused one, it does not survive it.
-#[must_use]
-pub fn host_limits(backend: Backend, limits: &Limits) -> Limits {
-    // One, and those through which it becomes init; a program in Go has a dozen, and more on a larger machine.
-    const CRUN_THREADS: u32 = 4;
-    const RUNC_THREADS: u32 = 64;
-    const KERNEL_FACTOR: u32 = 4;
-    const KERNEL_THREADS: u32 = 512;
-    let pids = limits.pids.count();
-    let pids = match backend {
-        Backend::Native => pids,
-        Backend::Crun => pids.saturating_add(CRUN_THREADS),
-        Backend::Runc => pids.saturating_add(RUNC_THREADS),
-        Backend::Gvisor => pids.saturating_mul(KERNEL_FACTOR).saturating_add(KERNEL_THREADS),
-    };
-    Limits { pids: policy::Pids::new(pids), ..*limits }
-}
-
 impl Yard {
     /// The yard of a specification whose backend is none of our own; none where it is.
     pub(crate) fn plan(
@@ -154,17 +140,27 @@ impl Yard {
     }
 
     /// Further words for init.
-    pub(crate) fn init_arguments(&self, ids: &IdMap, weaken: &Weaken) -> Vec<String> {
+    pub(crate) fn init_arguments(&self, spec: &SandboxSpec, ids: &IdMap, weaken: &Weaken) -> Vec<String> {
         let mut words = Vec::new();
         if !ids.has_root() {
             words.push("--single".to_owned());
         }
         if self.backend.has_own_kernel() {
             words.push("--own-kernel".to_owned());
-        } else if weaken.keeps(Wall::Seccomp) {
+        }
+        if self.filter(spec, weaken).is_some() {
             words.extend(["--filter".to_owned(), FILTER.to_owned()]);
         }
         words
+    }
+
+    /// The filter that is left to init: no runtime can be relied on to have ours. A kernel of the sandbox's own needs none,
+    /// but for what it would leave unanswered where it speaks TCP itself.
+    fn filter(&self, spec: &SandboxSpec, weaken: &Weaken) -> Option<Program> {
+        if !self.backend.has_own_kernel() {
+            return weaken.keeps(Wall::Seccomp).then(|| crate::filters::sandbox(spec.nesting));
+        }
+        (Stack::of(spec, weaken) == Stack::Own).then(crate::filters::own_stack)
     }
 
     /// Lays the yard around a root: every step, and what is executed in the end.
@@ -198,9 +194,8 @@ impl Yard {
             rooted.iter_mut().for_each(make_builders_own);
         }
         steps.extend(rooted);
-        if !self.backend.has_own_kernel() {
-            let contents = crate::filters::sandbox(spec.nesting).bytes();
-            steps.push(Step::File { path: crate::step::inside(Path::new(FILTER))?, contents });
+        if let Some(filter) = self.filter(spec, weaken) {
+            steps.push(Step::File { path: path(FILTER)?, contents: filter.bytes() });
         }
         steps.push(Step::Enter { path: path("..")? });
         steps.push(Step::Seal { path: place });

@@ -2,9 +2,12 @@
 
 use std::path::Path;
 
-use handover::{Reason, State, Status, now_ms};
+use handover::{Loss, Reason, State, Status, now_ms};
 
 use crate::error::KeeperError;
+
+/// Why a sandbox ended with its supervisor.
+const SUPERVISOR_LOST: &str = "its supervisor was lost";
 
 /// Whose end nobody had asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,7 +37,17 @@ impl End {
     }
 
     pub(crate) fn lost(lost: Lost) -> Self {
-        Self { lost: Some(lost), ..Self::new(Reason::Killed) }
+        let why = (lost == Lost::Supervisor).then(|| SUPERVISOR_LOST.to_owned());
+        Self { lost: Some(lost), why, ..Self::new(Reason::Killed) }
+    }
+
+    /// Who was gone unasked, for whoever ordered the sandbox.
+    pub(crate) fn loss(&self) -> Option<Loss> {
+        match (self.lost, &self.why) {
+            (Some(Lost::Supervisor), _) => Some(Loss::Supervisor),
+            (Some(Lost::Inside), Some(why)) => Some(Loss::Inside(why.clone())),
+            (Some(Lost::Inside) | None, _) => None,
+        }
     }
 
     pub(crate) fn write(&self, kept: &Path) -> Result<(), KeeperError> {

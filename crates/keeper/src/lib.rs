@@ -76,7 +76,7 @@ fn keep(engine: &UnixStream, supervise: Supervise) -> Result<(), KeeperError> {
     let leftover = remains.remove().err().map(|error| error.to_string());
     failpoint::pass(Point::KeeperRuntimeRemoved);
     let event = match told {
-        Ok(end) => KeeperEvent::Ended { reason: end.reason, leftover, words: end.why },
+        Ok(end) => KeeperEvent::Ended { reason: end.reason, leftover, loss: end.loss() },
         Err(error) => KeeperEvent::Failed(error.problem()),
     };
     // Whoever ordered the sandbox may be gone; then nobody wants to know.

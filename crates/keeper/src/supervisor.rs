@@ -17,6 +17,8 @@ use crate::error::KeeperError;
 
 /// How long the supervisor may take to end by itself.
 const LAST_WORDS: Timespec = Timespec { tv_sec: 2, tv_nsec: 0 };
+/// How long it may take to say that what is inside is gone.
+const ONE_WORD: Timespec = Timespec { tv_sec: 1, tv_nsec: 0 };
 
 /// How long the rest of a plea may take, and the taking of an answer.
 const HALF_A_WORD: Duration = Duration::from_secs(1);
@@ -116,9 +118,15 @@ impl Supervisor {
         self.socket.as_fd()
     }
 
-    /// Reads one plea. Anything that is none, and the end of the socket, means that it is lost.
-    pub(crate) fn plea(&mut self) -> Plea {
-        Plea::read(&self.socket).ok().flatten().unwrap_or(Plea::Lost)
+    /// Waits for it to ask for something, or to be gone, as long as that takes one that nothing holds up.
+    pub(crate) fn speaks_or_is_gone(&self) -> bool {
+        let mut descriptors = [PollFd::new(&self.socket, PollFlags::IN)];
+        poll(&mut descriptors, Some(&ONE_WORD)) == Ok(1)
+    }
+
+    /// Reads one plea: nothing where it is gone, or says what is on no list, which means that it is lost.
+    pub(crate) fn plea(&mut self) -> Option<Plea> {
+        Plea::read(&self.socket).ok().flatten()
     }
 
     pub(crate) fn answer(&self, answer: &Answer) -> io::Result<()> {

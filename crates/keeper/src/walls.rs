@@ -67,10 +67,11 @@ fn wait_for_init(
         }
         if asked {
             match sandbox.supervisor.plea() {
-                Plea::Up => return Ok(None),
+                None => return Ok(Some(End::lost(Lost::Supervisor))),
+                Some(Plea::Up) => return Ok(None),
                 // Its init is gone, or never was: the runtime is about to say why, if it can.
-                Plea::Lost => return failed(sandbox, heard),
-                plea => match answer(sandbox, counts, plea) {
+                Some(Plea::Lost) => return failed(sandbox, heard),
+                Some(plea) => match answer(sandbox, counts, plea) {
                     Answered::Over(end) => return Ok(Some(end)),
                     Answered::GoesOn => {}
                 },

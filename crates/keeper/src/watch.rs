@@ -169,9 +169,11 @@ fn serve(
             }
             maker = None;
         }
-        let asked = !descriptors[2].revents().is_empty();
-        let [inside, supervisor] = [0, 1].map(|at| !descriptors[at].revents().is_empty());
+        let [inside, supervisor, asked] = [0, 1, 2].map(|at| !descriptors[at].revents().is_empty());
         heard.listen(sandbox.plan.complaints());
+        // Whichever of the two ends takes the other along, and may be seen to end later. A supervisor that is there says what
+        // became of the inside; one that is gone has ended first.
+        let asked = asked || (inside && sandbox.supervisor.speaks_or_is_gone());
         if heard.is_too_much() || (inside && !asked) {
             return Ok(End::lost(Lost::Inside));
         }
@@ -189,6 +191,8 @@ fn serve(
         }
         let plea = sandbox.supervisor.plea();
         failpoint::pass(Point::KeeperPleaHeard);
+        // What is inside ends with its supervisor, and a runtime that is asked why would only say that it has ended.
+        let Some(plea) = plea else { return Ok(End::lost(Lost::Supervisor)) };
         if let Answered::Over(end) = answer(sandbox, counts, plea) {
             return Ok(end);
         }
@@ -223,7 +227,9 @@ pub(crate) fn answer(sandbox: &Sandbox, counts: &mut Counts, plea: Plea) -> Answ
 fn hold(sandbox: &Sandbox) -> Option<Answer> {
     // Other commands see it there, and one of them lets it go on.
     let paused = sandbox.runtime.join(PAUSED_FILE);
-    let _ = fs::write(&paused, DISK_FULL);
+    // Whole or not at all: half of it would be a pause that somebody asked for.
+    let beside = paused.with_extension("new");
+    let _ = fs::write(&beside, DISK_FULL).and_then(|()| fs::rename(&beside, &paused));
     let cgroup = sandbox.plan.cgroup().and_then(|cgroup| LivingCgroup::of(&cgroup.directories()));
     // A kernel of the sandbox's own does not survive being frozen in the middle of what it does.
     let cgroup = cgroup.filter(|cgroup| !sandbox.backend.has_own_kernel() && cgroup.can_freeze());

@@ -25,7 +25,7 @@ mod workspace;
 pub use environment::{EnvironmentError, Variable, parse_environment_file};
 pub use id::{IdError, SandboxId, SandboxName};
 pub use life::Life;
-pub use limits::{Cpus, CpusError, Limits, Pids, PidsError};
+pub use limits::{Cpus, CpusError, DiskError, LEAST_DISK, Limits, Pids, PidsError, parse_disk};
 pub use mount::{Access, Mount, MountError, forbidden_source, forbidden_target};
 pub use path::{PathError, SandboxPath};
 pub use port::{HostPort, PORTS_LIMIT, PortError, PublishedPort};

@@ -5,7 +5,7 @@ use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-use crate::Size;
+use crate::{Size, SizeError};
 
 /// What one sandbox may use; the defaults are those of a developer's machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +28,28 @@ impl Default for Limits {
             pids: Pids(512),
             disk: Size::gibibytes(2),
         }
+    }
+}
+
+/// The least that private directories may hold: the files of a sandbox's own /etc are among them.
+pub const LEAST_DISK: Size = Size::mebibytes(1);
+
+/// Why a text does not say what private directories may hold.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DiskError {
+    /// Not a size.
+    #[error(transparent)]
+    Size(#[from] SizeError),
+    /// Less than a sandbox has of its own.
+    #[error("{0} is less than a sandbox needs for files of its own: at least {LEAST_DISK}")]
+    TooSmall(Size),
+}
+
+/// What private directories may hold, as people write it.
+pub fn parse_disk(text: &str) -> Result<Size, DiskError> {
+    match text.parse()? {
+        size if size < LEAST_DISK => Err(DiskError::TooSmall(size)),
+        size => Ok(size),
     }
 }
 

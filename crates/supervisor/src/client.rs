@@ -20,6 +20,7 @@ use crate::jobs::{Jobs, StartError};
 use crate::keeper::Keeper;
 use crate::network::Network;
 use crate::ports::Ports;
+use crate::processes;
 use crate::record::{Record, RecordError};
 use crate::view::{Beginning, send, view};
 
@@ -38,7 +39,7 @@ pub(crate) struct House {
     pub(crate) keeper: Keeper,
     pub(crate) jobs: Arc<Jobs>,
     pub(crate) record: Arc<Record>,
-    pub(crate) ports: Ports,
+    pub(crate) ports: Arc<Ports>,
     /// The way out, where there is one.
     pub(crate) network: Option<Network>,
     /// Who uses the sandbox.
@@ -59,7 +60,7 @@ impl House {
         let record = Arc::new(record);
         let users = Users::default();
         let jobs = Arc::new(Jobs::new(Arc::clone(&record), users.clone()));
-        let ports = Ports::new(init.clone(), Arc::clone(&record), users.clone());
+        let ports = Arc::new(Ports::new(init.clone(), Arc::clone(&record), users.clone()));
         let network = policy.map(|policy| Network::new(policy, Arc::clone(&record)));
         let (paused, stopped) = (Mutex::default(), watch::channel(false).0);
         Arc::new(Self { init, way, keeper, jobs, record, ports, network, users, paused, stopped })
@@ -196,6 +197,7 @@ async fn request(mut channel: Channel, house: &Arc<House>) -> Result<(), LaneErr
             Err(_) => refuse(&mut channel, ENOSPC).await,
         },
         Some(Ask::File(order)) => files::serve(channel, order, house).await,
+        Some(Ask::Processes(order)) => processes::serve(channel, order, house).await,
         Some(Ask::Ports(_)) => {
             channel.messages.sender.send_message(&PortStates { ports: house.ports.states() }).await
         }

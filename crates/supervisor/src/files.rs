@@ -189,7 +189,11 @@ impl Drop for AbortOnDrop {
     }
 }
 
-async fn pump(mut from: LaneReceiver, mut to: LaneSender, count: Arc<AtomicU64>) -> Result<(), LaneError> {
+pub(crate) async fn pump(
+    mut from: LaneReceiver,
+    mut to: LaneSender,
+    count: Arc<AtomicU64>,
+) -> Result<(), LaneError> {
     while let Some(bytes) = from.next().await? {
         count.fetch_add(bytes.len() as u64, Ordering::Relaxed);
         to.send(bytes).await?;

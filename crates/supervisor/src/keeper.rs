@@ -8,27 +8,49 @@ use tokio::io::{AsyncWriteExt as _, Interest};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::{Mutex, mpsc, watch};
-use wire::Exited;
+use wire::{Connection, Exited};
 
 /// A handle to the keeper.
 #[derive(Clone, Debug)]
 pub(crate) struct Keeper {
-    write: Arc<Mutex<OwnedWriteHalf>>,
+    line: Arc<Mutex<Line>>,
     answers: Arc<Mutex<mpsc::Receiver<Answer>>>,
     /// What it says unasked.
     unasked: Arc<Mutex<mpsc::Receiver<Answer>>>,
     alive: watch::Receiver<()>,
 }
 
+/// What is said to it.
+#[derive(Debug)]
+struct Line {
+    write: OwnedWriteHalf,
+    /// An init of which it was not told that it is there.
+    unannounced: Option<Connection>,
+}
+
+impl Line {
+    /// Init's being there is told before anything else that is heard of it: whoever waits for it would take its end for a
+    /// start that failed, and tell nobody of the walls.
+    async fn say(&mut self, plea: Plea) -> io::Result<()> {
+        let is_first = self.unannounced.as_ref().is_some_and(Connection::has_heard);
+        if is_first {
+            self.unannounced = None;
+            self.write.write_all(Plea::Up.bytes().as_slice()).await?;
+        }
+        if plea == Plea::Up { Ok(()) } else { self.write.write_all(plea.bytes().as_slice()).await }
+    }
+}
+
 impl Keeper {
-    pub(crate) fn new(stream: UnixStream) -> Self {
+    /// `unannounced` is the init that the keeper has to be told of.
+    pub(crate) fn new(stream: UnixStream, unannounced: Option<Connection>) -> Self {
         let (read, write) = stream.into_split();
         let (answered, answers) = mpsc::channel(1);
         let (told, unasked) = mpsc::channel(1);
         let (living, alive) = watch::channel(());
         tokio::spawn(listen(read, answered, told, living));
         let (answers, unasked) = (Arc::new(Mutex::new(answers)), Arc::new(Mutex::new(unasked)));
-        Self { write: Arc::new(Mutex::new(write)), answers, unasked, alive }
+        Self { line: Arc::new(Mutex::new(Line { write, unannounced })), answers, unasked, alive }
     }
 
     /// Resolves when the keeper has ended, or told us to.
@@ -64,7 +86,7 @@ impl Keeper {
     }
 
     pub(crate) async fn plead(&self, plea: Plea) -> bool {
-        self.write.lock().await.write_all(plea.bytes().as_slice()).await.is_ok()
+        self.line.lock().await.say(plea).await.is_ok()
     }
 
     /// Asks, one question at a time; none where nobody answers any more.
@@ -118,4 +140,42 @@ async fn listen(
         }
     }
     drop(living);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixStream as Socket;
+
+    use tokio::io::AsyncReadExt as _;
+    use wire::{Side, over_socket};
+
+    use super::*;
+
+    /// What was said so far.
+    async fn said(outer: &mut UnixStream) -> Vec<u8> {
+        let mut bytes = [0; 16];
+        let count = outer.read(&mut bytes).await.unwrap();
+        bytes[..count].to_vec()
+    }
+
+    #[tokio::test]
+    async fn init_is_announced_once_and_before_whatever_is_heard_of_it() {
+        let (near, far) = Socket::pair().unwrap();
+        let (init, _) = over_socket(near, Side::Asking).unwrap();
+        let (inside, _incoming) = over_socket(far, Side::Answering).unwrap();
+        let (inner, mut outer) = UnixStream::pair().unwrap();
+        let keeper = Keeper::new(inner, Some(init.clone()));
+        keeper.end().await;
+        assert_eq!(said(&mut outer).await, Plea::End.bytes().as_slice(), "nobody is there yet");
+        drop(inside.open().unwrap());
+        assert!(init.heard().await);
+        keeper.lost().await;
+        keeper.plead(Plea::Up).await;
+        let both = [Plea::Up.bytes().as_slice(), Plea::Lost.bytes().as_slice()].concat();
+        let mut heard = Vec::new();
+        while heard.len() < both.len() {
+            heard.extend(said(&mut outer).await);
+        }
+        assert_eq!(heard, both);
+    }
 }

@@ -14,6 +14,7 @@ mod keeper;
 mod log;
 mod network;
 mod ports;
+mod processes;
 mod pulse;
 mod record;
 mod shelf;
@@ -40,6 +41,9 @@ use record::{Record, RecordError};
 
 /// How long the last words may take to reach a client that does not read.
 const LAST_WORDS: Duration = Duration::from_secs(1);
+
+/// What the first questions take to arrive: they are on their way before there is a supervisor, and no runtime starts init in that time.
+const QUESTIONS: Duration = Duration::from_millis(5);
 
 /// How long nothing is accepted after the kernel could not give a connection.
 const BREATH: Duration = Duration::from_millis(100);
@@ -110,8 +114,9 @@ fn supervise(bequest: Bequest) -> Result<(), SupervisorError> {
 /// Serves until the keeper or init is gone, the process has ended that the sandbox ends with, or a client asks for
 /// the end; where the sandbox does not stay, also until its first client is gone.
 async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
-    let keeper = Keeper::new(async_stream(bequest.keeper)?);
     let (init, from_inside) = wire::over_socket(bequest.channel, Side::Asking)?;
+    let unannounced = (bequest.way != Inward::Straight).then(|| init.clone());
+    let keeper = Keeper::new(async_stream(bequest.keeper)?, unannounced);
     // Nothing may be asked from inside; kept unread, what is sent there would fill our memory.
     drop(from_inside);
     let listener = async_listener(bequest.listener)?;
@@ -196,9 +201,13 @@ async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
     Ok(())
 }
 
-/// Tells the keeper as soon as init is heard of: where a runtime starts it, nobody else knows.
+/// Tells the keeper as soon as init is heard of: where a runtime starts it, nobody else knows. Whoever made the sandbox has
+/// mostly asked for a process by then, and what init says of that is word enough; else it is asked.
 async fn herald(house: &House) {
-    if pulse::answers(&house.init).await {
+    tokio::time::sleep(QUESTIONS).await;
+    let is_there =
+        if house.init.has_asked() { house.init.heard().await } else { pulse::answers(&house.init).await };
+    if is_there {
         house.keeper.plead(Plea::Up).await;
     }
 }

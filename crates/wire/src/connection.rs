@@ -41,6 +41,8 @@ impl Side {
 pub(crate) struct Shared {
     state: Mutex<State>,
     ended: Notify,
+    /// The peer has said something, or never will.
+    heard: Notify,
     passage: Option<Arc<Passage>>,
 }
 
@@ -58,6 +60,14 @@ impl Shared {
     pub(crate) fn end(&self, end: ConnectionEnd) {
         self.state().end(end);
         self.ended.notify_waiters();
+        self.heard.notify_waiters();
+    }
+
+    /// The peer has said something.
+    pub(crate) fn hear(&self) {
+        if !self.state().hear() {
+            self.heard.notify_waiters();
+        }
     }
 }
 
@@ -82,7 +92,12 @@ where
     R: AsyncRead + Unpin + Send + 'static,
     W: AsyncWrite + Unpin + Send + 'static,
 {
-    let shared = Arc::new(Shared { state: Mutex::new(State::new(side)), ended: Notify::new(), passage });
+    let shared = Arc::new(Shared {
+        state: Mutex::new(State::new(side)),
+        ended: Notify::new(),
+        heard: Notify::new(),
+        passage,
+    });
     let writer = tokio::spawn(writer::run(write, Arc::clone(&shared)));
     let reading = Arc::clone(&shared);
     tokio::spawn(async move {
@@ -105,6 +120,32 @@ impl Connection {
     pub fn open(&self) -> Result<Channel, ConnectionError> {
         let id = self.shared.state().open()?;
         Ok(Channel::new(&self.shared, id))
+    }
+
+    /// Whether this side has ever opened a channel.
+    #[must_use]
+    pub fn has_asked(&self) -> bool {
+        self.shared.state().has_opened()
+    }
+
+    /// Whether the peer has ever said anything.
+    #[must_use]
+    pub fn has_heard(&self) -> bool {
+        self.shared.state().has_heard()
+    }
+
+    /// Waits for the first word of the peer, whatever it is; `false` where the connection is over without one.
+    pub async fn heard(&self) -> bool {
+        loop {
+            let heard = self.shared.heard.notified();
+            {
+                let state = self.shared.state();
+                if state.has_heard() || state.ended().is_some() {
+                    return state.has_heard();
+                }
+            }
+            heard.await;
+        }
     }
 
     /// Waits until the connection is over and says why.

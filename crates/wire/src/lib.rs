@@ -26,13 +26,13 @@ pub use connection::{Connection, Incoming, Side, start};
 pub use error::{ConnectionEnd, ConnectionError, LaneError, NoDescriptorLeft, ProtocolError};
 pub use lane::{Lane, LaneReceiver, LaneSender, MESSAGE_LIMIT};
 pub use message::{
-    Ask, Attach, Change, Detach, Dial, Dialled, EXEC_VARIABLE, Event, Exec, ExecEvent, ExecInput, ExecState,
-    Execs, Exited, FILE_REQUEST_LIMIT, Failed, FileAnswer, FileAsk, FileChanged, FileCode, FileDone,
-    FileEntry, FileFailed, FileKind, FileMoved, FileOrder, FileReply, FileRequest, FileSkipped, FileStat,
-    Flow, Flows, LIST_LIMIT, List, ListDirectory, MakeDirectory, MoveFile, Net, NewLimits, PATH_LIMIT,
-    PackTree, Pause, Policy, PortState, PortStates, Ports, ReadFile, RemoveFile, Request, Send, SkippedWhy,
-    Started, StatFile, Step, Stop, Tell, Total, UnpackTree, Unpublish, Unpublished, VERSION, WatchFile,
-    WindowSize, WriteFile, WriteHow,
+    Ask, Attach, COMMAND_LIMIT, Change, Detach, Dial, Dialled, EXEC_VARIABLE, Event, Exec, ExecEvent,
+    ExecInput, ExecState, Execs, Exited, FILE_REQUEST_LIMIT, Failed, FileAnswer, FileAsk, FileChanged,
+    FileCode, FileDone, FileEntry, FileFailed, FileKind, FileMoved, FileOrder, FileReply, FileRequest,
+    FileSkipped, FileStat, Flow, Flows, LIST_LIMIT, List, ListDirectory, MakeDirectory, MoveFile, Net,
+    NewLimits, PATH_LIMIT, PackTree, Pause, Policy, PortState, PortStates, Ports, Processes, ReadFile,
+    RemoveFile, Request, SeenProcess, Send, SkippedWhy, Started, StatFile, Step, Stop, Tell, Total,
+    UnpackTree, Unpublish, Unpublished, VERSION, WatchFile, WindowSize, WriteFile, WriteHow,
 };
 pub use relay::{Carrier, Count, relay, reset};
 pub use stream::{over_pipes, over_socket, over_socket_of_another_kernel};

@@ -7,6 +7,7 @@ mod network;
 mod pause;
 mod ports;
 mod process;
+mod processes;
 
 pub use files::{
     Change, FILE_REQUEST_LIMIT, FileAnswer, FileAsk, FileChanged, FileCode, FileDone, FileEntry, FileFailed,
@@ -21,6 +22,7 @@ pub use process::{
     Attach, Detach, Event, Exec, ExecEvent, ExecInput, ExecState, Execs, Exited, Failed, List, Send, Started,
     Step, Stop, Tell, WindowSize,
 };
+pub use processes::{COMMAND_LIMIT, Processes, SeenProcess};
 
 /// The version of this list. Both sides of a connection are of one build today; the number is checked so that
 /// they can be of two builds later.
@@ -36,7 +38,7 @@ pub struct Request {
     #[prost(uint32, tag = "1")]
     pub version: u32,
     /// The question itself.
-    #[prost(oneof = "Ask", tags = "2, 3, 4, 5, 6, 7, 8, 9, 20, 21, 22, 30, 31")]
+    #[prost(oneof = "Ask", tags = "2, 3, 4, 5, 6, 7, 8, 9, 10, 20, 21, 22, 30, 31")]
     pub ask: Option<Ask>,
 }
 
@@ -71,6 +73,10 @@ pub enum Ask {
     /// The owner gives other limits: answered when that is on record. Asked of a supervisor only.
     #[prost(message, tag = "9")]
     Limit(NewLimits),
+    /// Which processes its own kernel has: lane `Out` carries one [`SeenProcess`] after the other, each after its length,
+    /// and that all were told is an exit of 0. Asked of a supervisor only.
+    #[prost(message, tag = "10")]
+    Processes(Processes),
     /// Connect to a port inside: answered by one [`Dialled`]. Lane `In` carries what it is sent, `Out` what it answers.
     /// Asked of init only.
     #[prost(message, tag = "20")]

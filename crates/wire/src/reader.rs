@@ -19,7 +19,7 @@ pub(crate) async fn run<R: AsyncRead + Unpin>(mut read: R, shared: &Shared) -> C
         match buffers.fill(&mut read).await {
             Ok(0) if buffers.unread().is_empty() => return ConnectionEnd::Clean,
             Ok(0) => return ConnectionEnd::Protocol(ProtocolError::Truncated),
-            Ok(_) => {}
+            Ok(_) => shared.hear(),
             Err(error) => return ConnectionEnd::Io(Arc::new(error)),
         }
         if let Err(error) = deliver(buffers.unread(), shared) {

@@ -79,6 +79,8 @@ impl ChannelState {
 pub(crate) struct State {
     side: Side,
     end: Option<ConnectionEnd>,
+    /// Something came from the peer.
+    heard: bool,
     /// No frame is queued any more: shut down, or writing failed.
     write_over: bool,
     /// Boxed, because a node of the map has room for eleven.
@@ -99,6 +101,7 @@ impl State {
         Self {
             side,
             end: None,
+            heard: false,
             write_over: false,
             channels: BTreeMap::new(),
             next_id: Some(side.first_id()),
@@ -127,6 +130,19 @@ impl State {
 
     pub(crate) fn ended(&self) -> Option<&ConnectionEnd> {
         self.end.as_ref()
+    }
+
+    /// Something came from the peer. Says whether that was known.
+    pub(crate) fn hear(&mut self) -> bool {
+        std::mem::replace(&mut self.heard, true)
+    }
+
+    pub(crate) fn has_heard(&self) -> bool {
+        self.heard
+    }
+
+    pub(crate) fn has_opened(&self) -> bool {
+        self.next_id != Some(self.side.first_id())
     }
 
     pub(crate) fn open(&mut self) -> Result<u32, ConnectionError> {

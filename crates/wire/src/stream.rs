@@ -15,7 +15,7 @@ use rustix::net::Shutdown;
 use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::unix::pipe;
-use tokio::time::{Interval, MissedTickBehavior, interval};
+use tokio::time::{Instant, Interval, MissedTickBehavior, interval_at};
 
 use crate::connection::{Connection, Incoming, Side, start, start_with};
 use crate::passage::Passage;
@@ -52,7 +52,7 @@ pub fn over_socket_of_another_kernel(socket: impl Into<OwnedFd>) -> io::Result<(
     let read = socket.into();
     let writer = Writer::new(read.try_clone()?)?;
     let passage = Arc::new(Passage::default());
-    let mut again = interval(LOOK_AGAIN);
+    let mut again = interval_at(Instant::now() + LOOK_AGAIN, LOOK_AGAIN);
     again.set_missed_tick_behavior(MissedTickBehavior::Delay);
     let end = register(read, Interest::READABLE)?;
     let reader = Reader { end, passage: Arc::clone(&passage), again: Some(again) };

@@ -51,6 +51,32 @@ async fn a_request_is_answered() {
 }
 
 #[tokio::test]
+async fn the_first_word_is_heard_whatever_it_is() {
+    let ((asking, _refused), (answering, mut incoming)) = pair();
+    assert!(!asking.has_asked());
+    let waiting = tokio::spawn({
+        let asking = asking.clone();
+        async move { asking.heard().await }
+    });
+    let (near, far) = channel(&asking, &mut incoming).await;
+    assert!(asking.has_asked() && !waiting.is_finished());
+    // To close it is a word, too.
+    drop(far);
+    assert!(soon(waiting).await.unwrap());
+    drop(near);
+    answering.shutdown();
+    soon(asking.closed()).await;
+    assert!(soon(asking.heard()).await, "what was heard stays heard");
+}
+
+#[tokio::test]
+async fn who_ends_without_a_word_was_not_heard() {
+    let ((asking, _refused), (answering, _incoming)) = pair();
+    answering.shutdown();
+    assert!(!soon(asking.heard()).await);
+}
+
+#[tokio::test]
 async fn much_data_arrives_whole_through_a_small_window() {
     let ((asking, _i), (_answering, mut incoming)) = pair();
     let (mut near, mut far) = channel(&asking, &mut incoming).await;

@@ -61,7 +61,7 @@ callers!(it_ends_when_it_is_told_to_and_with_its_owner, |caller| {
 
 #[test]
 fn others_than_this_machine_are_warned_of() {
-    harness::as_caller(Caller::Root, harness::together, |caller| {
+    harness::as_caller(Caller::Root, harness::Company::Anybody, |caller| {
         let internet = Internet::new();
         let directory = caller.directory();
         let log = directory.path().join("log").display().to_string();

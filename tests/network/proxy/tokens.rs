@@ -69,7 +69,7 @@ callers!(the_key_that_is_kept_is_one, |caller| {
 
 #[test]
 fn what_makes_no_token_is_said() {
-    harness::as_caller(Caller::Root, harness::together, |caller| {
+    harness::as_caller(Caller::Root, harness::Company::Anybody, |caller| {
         let say = |agentbox: Agentbox, words: &[&str]| {
             let finished = agentbox.start_words(words).finish();
             assert_eq!(finished.code, 125, "{words:?}");

@@ -59,7 +59,7 @@ pub(crate) struct Pull {
     pub(crate) json: bool,
 }
 
-/// Take an image in from a file or directory.
+/// Take an image in from a file, a directory or stdin.
 ///
 /// It may be what `docker save` or `podman save` writes, an OCI archive or layout, or a root file system as a tar (also
 /// by gzip or zstd) or a directory.
@@ -68,9 +68,10 @@ pub(crate) struct Pull {
 Examples:
   docker save app -o app.tar && agentbox image import app.tar
   agentbox image import rootfs.tar.gz my/base:1
-  agentbox image import ./rootfs my/base:2")]
+  agentbox image import ./rootfs my/base:2
+  docker export box | agentbox image import - my/box:1")]
 pub(crate) struct Import {
-    /// The file or directory
+    /// The file or directory; `-` is stdin
     #[arg(value_name = "PATH")]
     pub(crate) path: PathBuf,
     /// What it shall be called, where it does not say so itself

@@ -60,13 +60,10 @@ pub(crate) struct Exec {
     #[arg(long, value_name = "USER")]
     pub(crate) user: Option<User>,
     /// End the command after this long: SIGTERM, two seconds later SIGKILL
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", allow_negative_numbers = true)]
     pub(crate) timeout: Option<Timeout>,
     #[command(flatten)]
     pub(crate) terminal: TerminalOptions,
-    /// Taken for those who are used to it: stdin is always passed on
-    #[arg(long, short, hide = true)]
-    pub(crate) interactive: bool,
     /// Leave it to itself: print its number as soon as it runs
     #[arg(long, short)]
     pub(crate) detach: bool,

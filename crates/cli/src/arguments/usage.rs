@@ -1,7 +1,7 @@
 //! The command line of what sandboxes use, and of changing it.
 
 use clap::Args;
-use policy::{Cpus, Pids, Size, Timeout};
+use policy::{Cpus, Pids, Size, Timeout, parse_disk};
 
 /// List the processes in a sandbox, and what each exec left behind.
 ///
@@ -102,16 +102,16 @@ pub(crate) struct Update {
     #[arg(value_name = "ID")]
     pub(crate) sandbox: String,
     /// Memory, private files included
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", allow_negative_numbers = true)]
     pub(crate) memory: Option<Size>,
     /// Processors
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     pub(crate) cpus: Option<Cpus>,
     /// Processes and threads
-    #[arg(long, value_name = "NUMBER")]
+    #[arg(long, value_name = "NUMBER", allow_negative_numbers = true)]
     pub(crate) pids: Option<Pids>,
     /// What the private directories may hold together, and what is kept on the disk before all is paused
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", value_parser = parse_disk, allow_negative_numbers = true)]
     pub(crate) disk: Option<Size>,
     /// Print JSON: {"id"}
     #[arg(long)]

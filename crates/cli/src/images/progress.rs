@@ -1,8 +1,10 @@
 //! How far an image on its way has come, on stderr: for a person who looks, a line for each layer under way and one for all,
-//! which change; for a log, a line for each layer that is done. What takes less than a second says nothing.
+//! which change; for a log, a line for each layer that is done. What takes less than a second says nothing, and what takes
+//! longer says so whether something happens meanwhile or not.
 
 use std::io::{IsTerminal as _, Write as _};
-use std::sync::{Mutex, PoisonError};
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use images::{Digest, Step};
@@ -20,7 +22,9 @@ const BAR: u64 = 24;
 
 /// What is told of an image on its way.
 pub(crate) struct Telling {
-    state: Mutex<State>,
+    state: Arc<Mutex<State>>,
+    /// Who draws, from the first step on, until this is dropped.
+    drawer: Mutex<Option<Sender<()>>>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,38 +45,61 @@ struct Layer {
 
 struct State {
     begun: Instant,
-    said: Option<Instant>,
     on_terminal: bool,
     layers: Vec<Layer>,
     /// Lines that are on the terminal and are written over.
-    drawn: usize,
+    drawn: Vec<String>,
+    /// Nothing is drawn any more.
+    over: bool,
 }
 
 impl Telling {
     pub(crate) fn new() -> Self {
-        Self { state: Mutex::new(State::new(std::io::stderr().is_terminal())) }
+        let state = State::new(std::io::stderr().is_terminal());
+        Self { state: Arc::new(Mutex::new(state)), drawer: Mutex::default() }
     }
 
     pub(crate) fn hear(&self, step: &Step) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
         state.hear(step);
-        if state.begun.elapsed() < PATIENCE {
-            return;
+        if state.on_terminal {
+            // Where everything is here already there is no step, and nobody to be started.
+            lock(&self.drawer).get_or_insert_with(|| start_drawing(Arc::clone(&self.state)));
+        } else if state.begun.elapsed() >= PATIENCE {
+            let _ = std::io::stderr().write_all(state.log_line(step).as_bytes());
         }
-        let text = if state.on_terminal { state.drawing() } else { state.log_line(step) };
-        let _ = std::io::stderr().write_all(text.as_bytes());
     }
 
     /// Takes the lines away.
     pub(crate) fn finish(&self) {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = lock(&self.state);
+        state.over = true;
         let _ = std::io::stderr().write_all(state.back().as_bytes());
     }
 }
 
+/// What is behind the locks is text for a person's eyes, which is true enough whoever panicked.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Draws every now and then, until what it returns is dropped.
+fn start_drawing(state: Arc<Mutex<State>>) -> Sender<()> {
+    let (over, waiting) = channel();
+    std::thread::spawn(move || {
+        while waiting.recv_timeout(OFTEN) == Err(RecvTimeoutError::Timeout) {
+            let mut state = lock(&state);
+            if !state.over && state.begun.elapsed() >= PATIENCE {
+                let _ = std::io::stderr().write_all(state.drawing().as_bytes());
+            }
+        }
+    });
+    over
+}
+
 impl State {
     fn new(on_terminal: bool) -> Self {
-        Self { begun: Instant::now(), said: None, on_terminal, layers: Vec::new(), drawn: 0 }
+        Self { begun: Instant::now(), on_terminal, layers: Vec::new(), drawn: Vec::new(), over: false }
     }
 
     fn hear(&mut self, step: &Step) {
@@ -107,22 +134,21 @@ impl State {
         }
     }
 
-    /// What brings the terminal from the lines that are there to those that should be; nothing where that was just done.
+    /// What brings the terminal from the lines that are there to those that should be; nothing where they are the same.
     fn drawing(&mut self) -> String {
-        if self.said.is_some_and(|said| said.elapsed() < OFTEN) {
+        let lines = self.lines();
+        if lines == self.drawn {
             return String::new();
         }
-        self.said = Some(Instant::now());
         let mut text = self.back();
-        let lines = self.lines();
-        self.drawn = lines.len();
         lines.iter().for_each(|line| text.push_str(&format!("{line}\n")));
+        self.drawn = lines;
         text
     }
 
     /// Back to where the first line begins, with nothing below.
     fn back(&mut self) -> String {
-        match std::mem::take(&mut self.drawn) {
+        match std::mem::take(&mut self.drawn).len() {
             0 => String::new(),
             lines => format!("\x1b[{lines}A\r\x1b[J"),
         }
@@ -177,8 +203,7 @@ mod tests {
         assert_eq!(state.lines(), expected);
         let first = state.drawing();
         assert!(!first.contains('\x1b'), "{first:?}");
-        assert_eq!(state.drawing(), "", "not so often");
-        state.said = None;
+        assert_eq!(state.drawing(), "", "nothing has changed");
         state.hear(&Step::Unpacked(two));
         let second = state.drawing();
         assert!(second.starts_with("\x1b[3A\r\x1b[J") && second.ends_with("1 unpacked\n"), "{second:?}");

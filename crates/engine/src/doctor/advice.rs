@@ -1,11 +1,10 @@
 //! The command that mends what a probe was refused, chosen by what the kernel said and by what stands around.
 
-use std::path::Path;
-
 use jail::Probe;
 
 use super::container;
 use super::surroundings::Surroundings;
+use crate::setup;
 
 /// Where nothing tells what refuses.
 const LOOK: &str = "look for a security module that refuses it (sudo dmesg | tail), or, in a container:";
@@ -51,7 +50,7 @@ fn namespace(kind: &str, errno: Option<i32>, surroundings: &Surroundings) -> Str
         Some(ENOSYS) if !in_container => "boot Linux 5.15 or later".to_owned(),
         Some(EINVAL) => "boot a kernel that is built with CONFIG_USER_NS and the other namespaces".to_owned(),
         Some(EPERM | EACCES) if surroundings.apparmor_restricts && !in_container => {
-            apparmor_profile(surroundings)
+            setup::commands(&setup::apparmor(surroundings))
         }
         _ if in_container => container::options(surroundings),
         _ => format!("{LOOK}\n{}", container::options(surroundings)),
@@ -60,21 +59,6 @@ fn namespace(kind: &str, errno: Option<i32>, surroundings: &Surroundings) -> Str
 
 pub(super) fn raise_limit(kind: &str) -> String {
     format!("sudo sysctl -w user.max_{kind}_namespaces=15000")
-}
-
-/// Ubuntu gives user namespaces only to programs that a profile names. This one takes nothing else away.
-fn apparmor_profile(surroundings: &Surroundings) -> String {
-    let program = surroundings.program.display();
-    format!(
-        "sudo tee /etc/apparmor.d/agentbox >/dev/null <<'EOF'\n\
-         abi <abi/4.0>,\n\
-         include <tunables/global>\n\
-         profile agentbox \"{program}\" flags=(unconfined) {{\n  \
-           userns,\n\
-         }}\n\
-         EOF\n\
-         sudo apparmor_parser -r /etc/apparmor.d/agentbox"
-    )
 }
 
 /// Mounted over in part, /proc gives no fresh one: that is a container's doing.
@@ -114,11 +98,6 @@ fn landlock(errno: Option<i32>, surroundings: &Surroundings) -> String {
 }
 
 fn id_range(errno: Option<i32>, surroundings: &Surroundings) -> String {
-    let installer = surroundings.installer;
-    let install = installer.map_or_else(
-        || "install newuidmap and newgidmap (package uidmap, shadow or shadow-utils)".to_owned(),
-        |installer| format!("{} {}", installer.command, installer.uidmap),
-    );
     if surroundings.is_root() {
         return "run agentbox as an ordinary user here: this root has not all ids (a user namespace of its own), \
                 or not the capability to map them"
@@ -128,14 +107,12 @@ fn id_range(errno: Option<i32>, surroundings: &Surroundings) -> String {
         return "start the caller without no_new_privs: newuidmap cannot gain its privileges".to_owned();
     }
     if errno.is_some() {
+        let install = setup::commands(&[setup::helpers(surroundings)]);
         return format!(
             "{install}    # again: newuidmap or newgidmap is there and refuses, or cannot be run"
         );
     }
-    let (first, name) = (surroundings.free_ids, &surroundings.user);
-    let last = first + 65535;
-    let grant = format!("sudo usermod --add-subuids {first}-{last} --add-subgids {first}-{last} {name}");
-    if Path::new("/usr/bin/newuidmap").exists() { grant } else { format!("{install}\n{grant}") }
+    setup::commands(&setup::ids(surroundings))
 }
 
 fn id_mapped_mount(errno: Option<i32>, surroundings: &Surroundings) -> String {
@@ -209,6 +186,13 @@ mod tests {
     fn ids_come_from_what_is_free() {
         let grant = "sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 ann";
         check(Probe::IdRange, None, &user(), grant);
+        let helped = Surroundings { has_helpers: true, ..user() };
+        assert_eq!(fix(Probe::IdRange, None, &helped), grant, "what is there is not installed");
+        let ranged = fix(Probe::IdRange, None, &Surroundings { has_range: true, ..user() });
+        assert!(
+            ranged.contains("newuidmap") && !ranged.contains("usermod"),
+            "a range that is there: {ranged}"
+        );
         let held = Surroundings { no_new_privileges: true, ..user() };
         check(Probe::IdRange, Some(EPERM), &held, "no_new_privs");
         check(Probe::IdRange, Some(EPERM), &Surroundings { uid: 0, ..user() }, "as an ordinary user");

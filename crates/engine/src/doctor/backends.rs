@@ -14,7 +14,8 @@ pub(super) fn findings(engine: &Engine, begin: &mut dyn FnMut(&str)) -> Vec<Find
         .map(|backend| {
             begin(backend.name());
             let (state, detail) = look_at(engine, backend);
-            let fix = (state != Health::Ok).then(|| format!("agentbox setup {backend}"));
+            let fix = (state != Health::Ok)
+                .then(|| engine.mending(backend).unwrap_or_else(|_| format!("agentbox setup {backend}")));
             Finding { name: name(backend), state, detail, fix }
         })
         .collect()

@@ -11,6 +11,10 @@ use policy::{Limits, Report, SandboxId, State, Wall};
 use super::surroundings::Surroundings;
 use super::{Finding, Health};
 use crate::scope;
+use crate::setup::{self, SetupHow, SetupStep};
+
+/// What hands controllers on to users before version 252 of systemd.
+const DELEGATION: &str = "/etc/systemd/system/user@.service.d/agentbox.conf";
 
 const WALLS: [Wall; 3] = [Wall::MemoryLimit, Wall::CpuLimit, Wall::PidsLimit];
 
@@ -21,7 +25,8 @@ pub const LIMITS_PROBE: &str = "limits-probe";
 pub(super) fn findings(surroundings: &Surroundings) -> Vec<Finding> {
     let hierarchies = Hierarchies::read().unwrap_or_default();
     let tried = try_limits(surroundings);
-    let remedy = remedy(&hierarchies, surroundings);
+    let remedy = setup::commands(&remedy(&hierarchies, surroundings));
+    let remedy = Some(remedy).filter(|commands| !commands.is_empty());
     let mut found = vec![hierarchy(&hierarchies), systemd_scope(&tried, surroundings)];
     for wall in WALLS {
         let (state, detail) = match &tried.limits {
@@ -39,6 +44,15 @@ pub(super) fn findings(surroundings: &Surroundings) -> Vec<Finding> {
         found.push(Finding { name: wall.name(), state: state.into(), detail, fix });
     }
     found
+}
+
+/// What is to be done for limits, where they cannot be set.
+pub(crate) fn lacking(surroundings: &Surroundings) -> Vec<SetupStep> {
+    let given = |report: &Report| WALLS.iter().all(|wall| report.state(*wall) == State::Given);
+    if try_limits(surroundings).limits.as_ref().is_ok_and(given) {
+        return Vec::new();
+    }
+    remedy(&Hierarchies::read().unwrap_or_default(), surroundings)
 }
 
 /// What came of trying.
@@ -136,64 +150,83 @@ fn systemd_scope(tried: &Tried, surroundings: &Surroundings) -> Finding {
             name,
             state: Health::Missing,
             detail: reason.clone(),
-            fix: Some(delegate_controllers()),
+            fix: Some(setup::commands(&delegate_controllers(surroundings))),
         },
         (Err(_), false) => Finding {
             name,
             state: Health::Weaker,
             detail: "no systemd of the user's answers".to_owned(),
-            fix: surroundings.has_systemd.then(|| enable_linger(surroundings)),
+            fix: surroundings.has_systemd.then(|| setup::commands(&[enable_linger(surroundings)])),
         },
     }
 }
 
 /// What gives the caller limits, by what the machine has.
-fn remedy(hierarchies: &Hierarchies, surroundings: &Surroundings) -> Option<String> {
+fn remedy(hierarchies: &Hierarchies, surroundings: &Surroundings) -> Vec<SetupStep> {
     let on_unified = unified_controllers(hierarchies).len() == Controller::ALL.len();
     if surroundings.is_root() {
         let enclosing = "limit what encloses us instead: docker run --memory 4g --cpus 4 --pids-limit 512 …, or make \
                 /sys/fs/cgroup writable there (docker 28 and later: --security-opt writable-cgroups=true)";
-        return Some(enclosing.to_owned());
+        return vec![SetupStep::by_hand("nobody may make cgroups here", [enclosing.to_owned()])];
     }
-    match (on_unified, surroundings.has_systemd) {
-        (true, true) if has_user_manager(surroundings) => Some(delegate_controllers()),
-        (true, true) => Some(enable_linger(surroundings)),
+    let handed_over = match (on_unified, surroundings.has_systemd) {
+        (true, true) if has_user_manager(surroundings) => return delegate_controllers(surroundings),
+        (true, true) => return vec![enable_linger(surroundings)],
         (true, false) => hand_over_unified(hierarchies, surroundings),
         (false, _) => hand_over_legacy(hierarchies, surroundings),
-    }
+    };
+    let why = "sandboxes have no limits without cgroups of yours; this is for your own shell, which it moves there, and holds \
+               until the machine is booted again";
+    handed_over.map(|lines| SetupStep::by_hand(why, lines)).into_iter().collect()
 }
 
 fn has_user_manager(surroundings: &Surroundings) -> bool {
     Path::new("/run/user").join(surroundings.uid.to_string()).join("systemd/private").exists()
 }
 
-fn enable_linger(surroundings: &Surroundings) -> String {
-    format!("sudo loginctl enable-linger {}", surroundings.user)
+fn enable_linger(surroundings: &Surroundings) -> SetupStep {
+    let argv = ["loginctl", "enable-linger", &surroundings.user].map(str::to_owned).to_vec();
+    SetupStep::run("sandboxes get their limits from a session of systemd's", surroundings.as_root(argv))
 }
 
 /// Before version 252 systemd does not hand the cpu controller on to users.
-fn delegate_controllers() -> String {
-    "sudo mkdir -p /etc/systemd/system/user@.service.d\n\
-     printf '[Service]\\nDelegate=cpu memory pids\\n' | sudo tee /etc/systemd/system/user@.service.d/agentbox.conf\n\
-     sudo systemctl daemon-reload    # and log in again"
-        .to_owned()
+fn delegate_controllers(surroundings: &Surroundings) -> Vec<SetupStep> {
+    let reload = ["systemctl", "daemon-reload"].map(str::to_owned).to_vec();
+    vec![
+        SetupStep {
+            why: "systemd does not hand the limit on processors on to users".to_owned(),
+            how: SetupHow::Write {
+                path: DELEGATION.into(),
+                contents: "[Service]\nDelegate=cpu memory pids\n".to_owned(),
+            },
+        },
+        SetupStep::run("it is read once more", surroundings.as_root(reload)),
+        SetupStep::by_hand(
+            "a session has what systemd gave it when it began",
+            ["# and log in again".to_owned()],
+        ),
+    ]
 }
 
 /// Without systemd: a subtree of the caller's own. The shell goes below it, for a cgroup that has processes cannot
 /// give its children limits.
-fn hand_over_unified(hierarchies: &Hierarchies, surroundings: &Surroundings) -> Option<String> {
+fn hand_over_unified(hierarchies: &Hierarchies, surroundings: &Surroundings) -> Option<Vec<String>> {
     let unified = hierarchies.unified.as_ref()?;
     let (mount, name) = (unified.mount.display(), &surroundings.user);
     let own = format!("{mount}/agentbox-{}", surroundings.uid);
-    Some(format!(
-        "sudo mkdir -p {own}/shell && echo +memory +cpu +pids | sudo tee {mount}/cgroup.subtree_control\n\
-         sudo chown {name} {own} {own}/cgroup.procs {own}/cgroup.subtree_control {own}/shell \
-         {own}/shell/cgroup.procs\n\
-         echo $$ | sudo tee {own}/shell/cgroup.procs"
-    ))
+    Some(vec![
+        format!(
+            "sudo mkdir -p {own}/shell && echo +memory +cpu +pids | sudo tee {mount}/cgroup.subtree_control"
+        ),
+        format!(
+            "sudo chown {name} {own} {own}/cgroup.procs {own}/cgroup.subtree_control {own}/shell \
+             {own}/shell/cgroup.procs"
+        ),
+        format!("echo $$ | sudo tee {own}/shell/cgroup.procs"),
+    ])
 }
 
-fn hand_over_legacy(hierarchies: &Hierarchies, surroundings: &Surroundings) -> Option<String> {
+fn hand_over_legacy(hierarchies: &Hierarchies, surroundings: &Surroundings) -> Option<Vec<String>> {
     let is_ours = |name: &String| Controller::ALL.iter().any(|controller| controller.name() == name);
     let ours = hierarchies.legacy.iter().filter(|hierarchy| hierarchy.controllers.iter().any(is_ours));
     let mounts: Vec<String> = ours.map(|hierarchy| hierarchy.mount.display().to_string()).collect();
@@ -203,5 +236,5 @@ fn hand_over_legacy(hierarchies: &Hierarchies, surroundings: &Surroundings) -> O
          echo $$ | sudo tee $d/agentbox-{uid}/cgroup.procs; done",
         mounts.join(" ")
     );
-    Some(hand_over).filter(|_| !mounts.is_empty())
+    Some(vec![hand_over]).filter(|_| !mounts.is_empty())
 }

@@ -18,6 +18,7 @@ use serde::Serialize;
 use crate::directories::Directories;
 use crate::error::EngineError;
 use crate::start::Engine;
+pub(crate) use limits::lacking as lacking_limits;
 pub(crate) use surroundings::Surroundings;
 
 pub use limits::{LIMITS_PROBE, limits_probe};

@@ -4,10 +4,12 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use jail::Subordinates;
 use rustix::process::{getegid, geteuid};
 use rustix::system::uname;
 
 use super::{Finding, Health};
+use crate::setup::SUDO;
 
 /// The settings that matter, as they are read here.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +33,10 @@ pub(crate) struct Surroundings {
     pub(super) security_modules: String,
     /// Setuid programs give the caller nothing.
     pub(super) no_new_privileges: bool,
+    /// newuidmap and newgidmap are installed.
+    pub(crate) has_helpers: bool,
+    /// /etc/subuid and /etc/subgid give the caller a range.
+    pub(crate) has_range: bool,
     /// The first id that no range of /etc/subuid or /etc/subgid has.
     pub(crate) free_ids: u64,
     /// The programs that install packages here.
@@ -56,18 +62,22 @@ pub(super) enum ContainerEngine {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Installer {
     program: &'static str,
-    /// The command, up to the package.
-    pub(super) command: &'static str,
+    /// The command, up to the package. It asks nothing: whoever runs it has seen it.
+    command: &'static [&'static str],
     /// The package that has newuidmap.
     pub(super) uidmap: &'static str,
 }
 
 const INSTALLERS: [Installer; 5] = [
-    Installer { program: "usr/bin/apt-get", command: "sudo apt-get install", uidmap: "uidmap" },
-    Installer { program: "usr/bin/dnf", command: "sudo dnf install", uidmap: "shadow-utils" },
-    Installer { program: "usr/bin/zypper", command: "sudo zypper install", uidmap: "shadow" },
-    Installer { program: "usr/bin/pacman", command: "sudo pacman -S", uidmap: "shadow" },
-    Installer { program: "sbin/apk", command: "sudo apk add", uidmap: "shadow-uidmap" },
+    Installer { program: "usr/bin/apt-get", command: &["apt-get", "install", "-y"], uidmap: "uidmap" },
+    Installer { program: "usr/bin/dnf", command: &["dnf", "install", "-y"], uidmap: "shadow-utils" },
+    Installer {
+        program: "usr/bin/zypper",
+        command: &["zypper", "--non-interactive", "install"],
+        uidmap: "shadow",
+    },
+    Installer { program: "usr/bin/pacman", command: &["pacman", "-S", "--noconfirm"], uidmap: "shadow" },
+    Installer { program: "sbin/apk", command: &["apk", "add"], uidmap: "shadow-uidmap" },
 ];
 /// Where distributions begin to hand out subordinate ids.
 const FIRST_SUBORDINATE: u64 = 100_000;
@@ -80,6 +90,8 @@ impl Surroundings {
             uid,
             gid: getegid().as_raw(),
             user: user_name(&text(Path::new("/etc/passwd")), uid).unwrap_or_else(|| uid.to_string()),
+            has_helpers: Subordinates::have_helpers(),
+            has_range: Subordinates::on_file().is_some(),
             program: std::env::current_exe().unwrap_or_else(|_| "/usr/local/bin/agentbox".into()),
             ..Self::of(Path::new("/"))
         }
@@ -109,7 +121,7 @@ impl Surroundings {
 
     /// A command that root runs, for whoever asks.
     pub(crate) fn as_root(&self, argv: Vec<String>) -> Vec<String> {
-        let before = (!self.is_root()).then(|| "sudo".to_owned());
+        let before = (!self.is_root()).then(|| SUDO.to_owned());
         before.into_iter().chain(argv).collect()
     }
 
@@ -125,9 +137,17 @@ impl Surroundings {
 
     /// What brings newuidmap, where the machine's installer is known.
     pub(crate) fn install_uidmap(&self) -> Option<Vec<String>> {
-        let installer = self.installer?;
-        let words = installer.command.split(' ').filter(|word| *word != "sudo");
-        Some(words.chain([installer.uidmap]).map(str::to_owned).collect())
+        self.installer.map(|installer| self.install_with(installer, installer.uidmap))
+    }
+
+    /// What installs a package of Debian's or of those that descend from it; of others' nothing is known here.
+    pub(crate) fn install_debian(&self, package: &str) -> Option<Vec<String>> {
+        let installer = self.installer.filter(|installer| installer.program == INSTALLERS[0].program)?;
+        Some(self.install_with(installer, package))
+    }
+
+    fn install_with(&self, installer: Installer, package: &str) -> Vec<String> {
+        self.as_root(installer.command.iter().copied().chain([package]).map(str::to_owned).collect())
     }
 
     /// The profile that gives our program its user namespaces.
@@ -136,15 +156,6 @@ impl Surroundings {
         format!(
             "abi <abi/4.0>,\ninclude <tunables/global>\nprofile agentbox \"{program}\" flags=(unconfined) {{\n  userns,\n}}\n"
         )
-    }
-
-    /// Whether systemd lets this user's sandboxes limit processors; where there is nothing to read, it is not in the way.
-    pub(crate) fn hands_processors_on(&self) -> bool {
-        let uid = self.uid;
-        let slice =
-            format!("/sys/fs/cgroup/user.slice/user-{uid}.slice/user@{uid}.service/cgroup.controllers");
-        let controllers = text(Path::new(&slice));
-        controllers.is_empty() || controllers.split_whitespace().any(|controller| controller == "cpu")
     }
 
     /// The limit on user namespaces, as a finding of its own.

@@ -43,8 +43,13 @@ impl ImageUser {
                 || (number.is_some() && number == line.get(2).and_then(|uid| uid.parse().ok()))
         });
         let field = |index: usize| line.and_then(|line| line.get(index)).filter(|field| !field.is_empty());
-        let uid = user.parse().ok().or_else(|| field(2)?.parse::<u32>().ok());
+        // Root is root in an image that has no list, too; and nobody named is root.
+        let root = || matches!(user, "root" | "").then_some(0);
+        let uid = user.parse().ok().or_else(|| field(2)?.parse::<u32>().ok()).or_else(root);
         let uid = uid.ok_or_else(|| unknown("its /etc/passwd has no such name; choose one with --user"))?;
+        if uid == 0 {
+            return Ok(Self::Agent);
+        }
         let gid = match group.filter(|group| !group.is_empty()) {
             None => field(3).and_then(|gid| gid.parse().ok()).unwrap_or(uid),
             Some(group) => {
@@ -57,9 +62,6 @@ impl ImageUser {
                 gid.ok_or_else(|| unknown("its /etc/group has no such name; choose one with --user"))?
             }
         };
-        if uid == 0 {
-            return Ok(Self::Agent);
-        }
         // A group of root's gives nothing inside, but has no place there either.
         let gid = if gid == 0 { uid } else { gid };
         if uid > LAST_ID || gid > LAST_ID {
@@ -90,6 +92,17 @@ mod tests {
     use std::path::PathBuf;
 
     use super::*;
+
+    #[test]
+    fn root_is_the_agent_also_where_there_is_no_list() {
+        let place = tempfile::tempdir().unwrap();
+        let layers: Vec<PathBuf> = vec![place.path().to_owned()];
+        for text in ["root", "0", "root:root", "0:staff", ":5"] {
+            let found = ImageUser::of(Some(text), &Layers::new(&layers));
+            assert_eq!(found.unwrap(), ImageUser::Agent, "{text}");
+        }
+        assert!(ImageUser::of(Some("web"), &Layers::new(&layers)).is_err());
+    }
 
     #[test]
     fn users_are_found_by_number_and_by_name() {

@@ -97,6 +97,7 @@ impl Worker {
         let lost = |source: std::io::Error| ImageError::Worker {
             error: "the process that works on the layer was lost".to_owned(),
             source: Said::chain(&[source.to_string()]),
+            hint: None,
         };
         let (socket, inner) = UnixStream::pair().map_err(lost)?;
         let mut child = start(inner).map_err(lost)?;
@@ -116,8 +117,8 @@ impl Worker {
         match answer.map_err(lost)?.0 {
             Answer::Unpacked(unpacked) => Ok(Some(unpacked)),
             Answer::Done => Ok(None),
-            Answer::Failed(Problem { error, causes, .. }) => {
-                Err(ImageError::Worker { error, source: Said::chain(&causes) })
+            Answer::Failed(Problem { error, causes, hint }) => {
+                Err(ImageError::Worker { error, source: Said::chain(&causes), hint })
             }
         }
     }
@@ -174,7 +175,7 @@ pub fn image_worker() -> ExitCode {
     let answer = match carry_out(owners, &order, descriptors) {
         Ok(Some(unpacked)) => Answer::Unpacked(unpacked),
         Ok(None) => Answer::Done,
-        Err(error) => Answer::Failed(Problem::new(&error, None)),
+        Err(error) => Answer::Failed(Problem::new(&error, error.hint())),
     };
     match handover::send(&socket, &answer, &[]) {
         Ok(()) => ExitCode::SUCCESS,
@@ -195,6 +196,7 @@ fn carry_out(
                 jail::confine_to(directory, blob).map_err(|error| ImageError::Worker {
                     error: "cannot confine the process that unpacks the layer".to_owned(),
                     source: Said::chain(&[error.to_string()]),
+                    hint: None,
                 })?;
             }
             hands.unpack(blob, directory, layer).map(Some)

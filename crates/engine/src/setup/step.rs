@@ -6,9 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use policy::{Backend, Standing};
+use rustix::process::geteuid;
 
 use crate::backends;
 use crate::error::EngineError;
+
+/// What runs a command as root for those who may.
+pub(crate) const SUDO: &str = "sudo";
 
 /// One step of setting a machine up.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -50,6 +54,25 @@ pub enum SetupHow {
 }
 
 impl SetupStep {
+    /// A command.
+    pub(crate) fn run(why: &str, argv: Vec<String>) -> Self {
+        Self { why: why.to_owned(), how: SetupHow::Run { environment: Vec::new(), argv } }
+    }
+
+    /// What is left to a person.
+    pub(crate) fn by_hand(why: &str, lines: impl IntoIterator<Item = String>) -> Self {
+        Self { why: why.to_owned(), how: SetupHow::ByHand(lines.into_iter().collect()) }
+    }
+
+    /// Whether another program has to make us root for it.
+    pub(crate) fn asks_for_root(&self) -> bool {
+        match &self.how {
+            SetupHow::Run { argv, .. } => argv.first().is_some_and(|program| program == SUDO),
+            SetupHow::Write { .. } => !geteuid().is_root(),
+            SetupHow::Nothing | SetupHow::Check { .. } | SetupHow::ByHand(_) => false,
+        }
+    }
+
     /// What is done, line by line, as it would be typed.
     #[must_use]
     pub fn lines(&self) -> Vec<String> {
@@ -63,9 +86,12 @@ impl SetupStep {
                 vec![format!("{} --version", quoted(&program.to_string_lossy()))]
             }
             SetupHow::Write { path, contents } => {
-                let first = format!("sudo tee {} <<'EOF'", quoted(&path.to_string_lossy()));
+                let sudo = if geteuid().is_root() { String::new() } else { format!("{SUDO} ") };
+                let above = path.parent().filter(|above| !above.exists());
+                let make = above.map(|above| format!("{sudo}mkdir -p {}", quoted(&above.to_string_lossy())));
+                let first = format!("{sudo}tee {} >/dev/null <<'EOF'", quoted(&path.to_string_lossy()));
                 let text = contents.lines().map(str::to_owned);
-                std::iter::once(first).chain(text).chain(["EOF".to_owned()]).collect()
+                make.into_iter().chain([first]).chain(text).chain(["EOF".to_owned()]).collect()
             }
             SetupHow::ByHand(lines) => lines.clone(),
         }
@@ -102,14 +128,14 @@ fn run(environment: &[(String, String)], argv: &[String]) -> Result<(), EngineEr
 /// Writes a file of root's: here, or where the caller is not root by another program, which gets the contents.
 fn write(path: &Path, contents: &str) -> Result<(), EngineError> {
     let failed = |source| EngineError::Setup { command: format!("write {}", path.display()), source };
-    if rustix::process::geteuid().is_root() {
+    if geteuid().is_root() {
         let above = path.parent().map_or(Ok(()), fs::create_dir_all);
         return above.and_then(|()| fs::write(path, contents)).map_err(failed);
     }
     if let Some(above) = path.parent() {
-        run(&[], &["sudo", "mkdir", "-p", &above.display().to_string()].map(str::to_owned))?;
+        run(&[], &[SUDO, "mkdir", "-p", &above.display().to_string()].map(str::to_owned))?;
     }
-    let mut child = Command::new("sudo")
+    let mut child = Command::new(SUDO)
         .arg("tee")
         .arg(path)
         .stdin(Stdio::piped())

@@ -24,6 +24,9 @@ const HANDSHAKE: Duration = Duration::from_secs(5);
 /// Further than that nobody is followed.
 const MOST_REDIRECTIONS: u32 = 5;
 
+/// What the standard library says where a name leads to no address.
+const NO_ADDRESS: &str = "failed to lookup address information";
+
 /// What speaks with a registry, and how.
 pub(super) struct Connection {
     pub(super) agent: Agent,
@@ -102,4 +105,63 @@ pub(super) fn tls_problem<'a>(error: &'a (dyn Error + 'static)) -> Option<&'a ru
         };
     }
     None
+}
+
+/// What keeps us from a registry, where that is known.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Obstacle {
+    /// There is nobody of that name.
+    NoSuchHost,
+    /// Nobody listens at that port.
+    Refused,
+    /// Somebody does, and answers with something else than TLS.
+    NotTls,
+    /// Something else.
+    Other,
+}
+
+/// Finds out what is at the bottom of it.
+pub(crate) fn obstacle(error: &(dyn Error + 'static)) -> Obstacle {
+    if matches!(tls_problem(error), Some(rustls::Error::InvalidMessage(_))) {
+        return Obstacle::NotTls;
+    }
+    let kind = match error.downcast_ref::<ureq::Error>() {
+        Some(ureq::Error::HostNotFound) => return Obstacle::NoSuchHost,
+        Some(ureq::Error::Io(inner)) => Some(inner.kind()),
+        _ => error.downcast_ref::<io::Error>().map(io::Error::kind),
+    };
+    match kind {
+        Some(io::ErrorKind::ConnectionRefused) => Obstacle::Refused,
+        // The standard library has no kind for it.
+        _ if error.to_string().contains(NO_ADDRESS) => Obstacle::NoSuchHost,
+        _ => Obstacle::Other,
+    }
+}
+
+impl Obstacle {
+    /// What can be done about it.
+    pub(crate) fn hint(self, registry: &str) -> Option<String> {
+        Some(match self {
+            Self::NoSuchHost => {
+                format!(
+                    "nobody is called {registry}: look at how it is written, and whether there is a network"
+                )
+            }
+            Self::Refused if has_port(registry) => {
+                "nobody listens there: look whether it runs, and at which port".to_owned()
+            }
+            Self::Refused => format!(
+                "nobody listens at its port 443: write another one as in {registry}:5000/NAME; a registry that speaks plain \
+                 HTTP needs --insecure"
+            ),
+            Self::NotTls => {
+                "it speaks no TLS: add --insecure, if it is yours and nobody else is on the way".to_owned()
+            }
+            Self::Other => return None,
+        })
+    }
+}
+
+fn has_port(registry: &str) -> bool {
+    registry.rsplit_once(':').is_some_and(|(_, port)| port.bytes().all(|byte| byte.is_ascii_digit()))
 }

@@ -4,7 +4,7 @@
 use std::fs::{self, File};
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use failpoint::Point;
 use rustix::fs::{FlockOperation, flock};
@@ -82,23 +82,31 @@ impl Store {
         let begun = self.root.join("layers").join(format!(".{}", layer.hex()));
         hands.remove(&begun)?;
         fs::DirBuilder::new().mode(0o755).create(&begun).map_err(at(&begun))?;
-        let unpacked = match hands.unpack(&self.blob_path(blob), &begun, layer) {
-            Ok(unpacked) => unpacked,
-            Err(error) => {
-                // Room for the next try; what cannot be removed now is removed by it.
-                let _ = hands.remove(&begun);
-                return Err(self.expel_if_damaged(blob).unwrap_or(error));
-            }
-        };
-        failpoint::pass(Point::ImageLayerUnnamed);
-        let facts = Facts { ids: hands.ids(), unpacked };
-        let path = self.facts_path(layer);
-        let text = serde_json::to_vec(&facts).map_err(io::Error::other);
-        text.and_then(|text| fs::write(&path, text)).map_err(at(&path))?;
-        fs::rename(&begun, &named).map_err(at(&named))?;
+        let made = hands.unpack(&self.blob_path(blob), &begun, layer);
+        if let Err(error) = made.and_then(|unpacked| self.name_layer(layer, &begun, hands.ids(), unpacked)) {
+            // Room for the next try; what cannot be removed now is removed by it.
+            let _ = hands.remove(&begun);
+            return Err(self.expel_if_damaged(blob).unwrap_or(error));
+        }
         failpoint::pass(Point::ImageLayerMade);
         progress(Step::Unpacked(blob.clone()));
         Ok(())
+    }
+
+    /// Gives a layer that is whole its name, after what is known of it is on file.
+    fn name_layer(
+        &self,
+        layer: &Digest,
+        begun: &Path,
+        ids: String,
+        unpacked: Unpacked,
+    ) -> Result<(), ImageError> {
+        failpoint::pass(Point::ImageLayerUnnamed);
+        let (named, facts) = (self.layer_path(layer), self.facts_path(layer));
+        let text = serde_json::to_vec(&Facts { ids, unpacked }).map_err(io::Error::other);
+        let written = text.and_then(|text| fs::write(&facts, text)).map_err(at(&facts));
+        let done = written.and_then(|()| fs::rename(begun, &named).map_err(at(&named)));
+        done.inspect_err(|_| drop(fs::remove_file(&facts)))
     }
 
     /// Unpacks what is not unpacked of an image, as many layers at once as there are processors for.
@@ -155,5 +163,29 @@ impl Store {
             Ok(file)
         });
         locked.map_err(at(&path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::hands::Own;
+    use crate::unpack::Owners;
+
+    // As on a disk that another layer has filled in the meantime.
+    #[test]
+    fn a_layer_of_which_nothing_can_be_put_on_file_is_not_left_half_made() {
+        const EMPTY: [u8; 1024] = [0; 1024];
+        let directory = tempfile::tempdir().unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        let layer = store.take_in(EMPTY.as_slice(), 1024).unwrap().digest;
+        let facts = store.facts_path(&layer);
+        let unpack = || store.unpack_layer(&layer, &layer, &Own { owners: Owners::Dropped }, &|_| {});
+        fs::create_dir(&facts).unwrap();
+        assert!(matches!(unpack(), Err(ImageError::File { path, .. }) if path == facts));
+        assert_eq!(fs::read_dir(directory.path().join("layers")).unwrap().count(), 1);
+        fs::remove_dir(&facts).unwrap();
+        unpack().unwrap();
+        assert!(store.layer_path(&layer).is_dir() && store.unpacked(&layer).is_some());
     }
 }

@@ -13,11 +13,10 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
-use rustix::process::{getgid, getuid};
 use syscalls::{Sysno, syscall5};
 use wire::Step;
 
-use super::{Failure, Memory};
+use super::{Failure, Memory, Mould};
 use crate::ends::Ends;
 use crate::plan::Plan;
 use crate::weaken::{Wall, Weaken};
@@ -57,17 +56,17 @@ pub(super) struct Launch {
 }
 
 impl Launch {
-    pub(super) fn new(plan: Plan, weaken: Weaken, inside: &Ends, report: &OwnedFd) -> Box<Self> {
+    pub(super) fn new(plan: Plan, mould: &Mould, inside: &Ends, report: &OwnedFd) -> Box<Self> {
         Box::new(Self {
             arguments: addresses(&plan.arguments),
             environment: addresses(&plan.environment),
             streams: inside.descriptors(),
             report: report.as_raw_fd(),
             terminal: matches!(inside, Ends::Terminal(_)),
-            other_user: (plan.uid, plan.gid) != (getuid().as_raw(), getgid().as_raw()),
+            other_user: mould.other_user(&plan).is_some(),
             stack: [MaybeUninit::uninit(); _],
             plan,
-            weaken,
+            weaken: mould.weaken.clone(),
         })
     }
 
@@ -261,10 +260,26 @@ fn unblock_signals() -> Result<(), c_int> {
 /// what it has: the set is what executing a file can give.
 pub(super) fn empty_bounding_set() -> io::Result<()> {
     let prctl = |option: c_int, capability| call(Sysno::prctl, [option as usize, capability, 0, 0, 0]);
-    (0..u64::BITS as usize)
-        .filter(|capability| prctl(libc::PR_CAPBSET_READ, *capability) == Ok(1))
-        .try_for_each(|capability| prctl(libc::PR_CAPBSET_DROP, capability).map(drop))
-        .map_err(io::Error::from_raw_os_error)
+    for capability in 0..u64::BITS as usize {
+        let dropped = match prctl(libc::PR_CAPBSET_READ, capability) {
+            Ok(0) => continue,
+            // The kernel knows no such capability, nor any higher one.
+            Err(libc::EINVAL) => break,
+            Ok(_) => prctl(libc::PR_CAPBSET_DROP, capability),
+            Err(errno) => Err(errno),
+        };
+        dropped.map_err(io::Error::from_raw_os_error)?;
+    }
+    Ok(())
+}
+
+/// Whether executing a file can give nothing of what a runtime could have given init. That is for kernels on which a call is
+/// dear, and where the runtime was told to leave the set empty.
+pub(super) fn has_empty_bounding_set() -> bool {
+    const CAP_KILL: usize = 5;
+    const CAP_SETPCAP: usize = 8;
+    (CAP_KILL..=CAP_SETPCAP)
+        .all(|capability| call(Sysno::prctl, [libc::PR_CAPBSET_READ as usize, capability, 0, 0, 0]) == Ok(0))
 }
 
 /// Empties the permitted, effective and inheritable sets; the kernel empties the ambient set with them.

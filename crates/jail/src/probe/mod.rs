@@ -18,8 +18,9 @@ use rustix::process::geteuid;
 
 use crate::error::JailError;
 use crate::idmap;
-use crate::ids::{IdMap, Subordinates};
+use crate::ids::IdMap;
 use crate::step::{Bound, host_path};
+use crate::subordinates::Subordinates;
 use trial::{Refusal, Trial};
 
 pub(crate) use kernel::has_overlays_for_root;

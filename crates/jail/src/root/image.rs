@@ -25,7 +25,7 @@ use crate::step::{Bound, Owner, Place, Step, host_path, inside};
 /// named in one page.
 const WHOLE: &str = "/.agentbox/image";
 const LAYERS: &str = "/.agentbox/l";
-const UPPER: &str = "/.agentbox/upper";
+pub(crate) const UPPER: &str = "/.agentbox/upper";
 const WORK: &str = "/.agentbox/work";
 /// In the place of layers where an image has none: an overlay needs one.
 const NONE: &str = "/.agentbox/empty";

@@ -26,6 +26,7 @@ use crate::step::{Bound, Owner, Step, host_path, inside};
 
 pub use direct::Direct;
 pub(crate) use etc::host_name;
+pub(crate) use image::UPPER;
 pub(crate) use kernel::{HIDDEN_DIRECTORIES, HIDDEN_FILES};
 pub use layered::{Layered, OBJECTS, shows_at_its_own_path};
 pub use layers::{Layers, Seen};

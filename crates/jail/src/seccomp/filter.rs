@@ -8,14 +8,15 @@ use policy::Nesting;
 
 use super::architecture::Architecture;
 use super::bpf::{self, Test};
-use super::rule::{Action, KILL, Rule, refuse};
-use super::{sandbox, supervisor};
+use super::rule::{ALLOW, Action, KILL, Rule, refuse};
+use super::{sandbox, socket, supervisor};
 
-/// The rules for the system calls of one machine. A call without a rule is refused with EPERM, a number without a
-/// call with ENOSYS.
+/// The rules for the system calls of one machine. A number without a call is refused with ENOSYS.
 #[derive(Clone, Debug)]
 pub struct Filter {
     architecture: Architecture,
+    /// What holds for a call without a rule.
+    otherwise: Rule,
     rules: BTreeMap<&'static str, Rule>,
 }
 
@@ -32,9 +33,17 @@ impl Filter {
         supervisor::filter(architecture).compile()
     }
 
-    /// A filter that refuses everything.
+    /// The filter that stands before a kernel of the sandbox's own which speaks TCP itself. That kernel is the wall; this
+    /// only answers where it would leave programs waiting.
+    #[must_use]
+    pub fn for_own_stack(architecture: Architecture) -> Program {
+        let all = Self { architecture, otherwise: ALLOW, rules: BTreeMap::new() };
+        all.rule("socket", &socket::on_its_own_kernel()).compile()
+    }
+
+    /// A filter that refuses everything, with EPERM.
     pub(super) fn new(architecture: Architecture) -> Self {
-        Self { architecture, rules: BTreeMap::new() }
+        Self { architecture, otherwise: refuse(libc::EPERM), rules: BTreeMap::new() }
     }
 
     /// Sets the rule for calls, named with spaces between. A name that this machine does not have stays unused.
@@ -74,7 +83,7 @@ impl Filter {
 
     fn rule_for(&self, number: u32) -> Rule {
         match self.architecture.name_of(number) {
-            Some(name) => self.rules.get(name).cloned().unwrap_or(refuse(libc::EPERM)),
+            Some(name) => self.rules.get(name).unwrap_or(&self.otherwise).clone(),
             None => refuse(libc::ENOSYS),
         }
     }

@@ -37,6 +37,13 @@ pub(super) fn in_a_sandbox() -> Rule {
         .otherwise(refuse(libc::EAFNOSUPPORT))
 }
 
+/// For a kernel of the sandbox's own that speaks TCP itself. It tells who sends ICMP echoes of no refusal, so that they would
+/// wait for an answer for ever; so there are no such sockets, as there are none in other sandboxes. All else it may decide.
+pub(super) fn on_its_own_kernel() -> Rule {
+    let kinds = by_bits(KIND, KIND_BITS).when([DATAGRAM], only(UDP)).otherwise(ALLOW);
+    by(FAMILY).when([INET, INET6], kinds).otherwise(ALLOW)
+}
+
 /// For the supervisor: TCP and UDP. A local socket could reach D-Bus or a container engine, so asking for one is an
 /// attack.
 pub(super) fn in_the_supervisor() -> Rule {
@@ -53,6 +60,9 @@ pub(super) fn pair_in_the_supervisor() -> Rule {
 /// TCP and UDP. Another protocol (Multipath TCP, SCTP, ICMP echo) answers EPROTONOSUPPORT, at which Go and others
 /// take plain TCP. Another type is raw or close to it: EPERM.
 fn internet() -> Rule {
-    let only = |protocol| by(PROTOCOL).when([ANY, protocol], ALLOW).otherwise(refuse(libc::EPROTONOSUPPORT));
     by_bits(KIND, KIND_BITS).when([STREAM], only(TCP)).when([DATAGRAM], only(UDP)).else_refuse()
+}
+
+fn only(protocol: u32) -> Rule {
+    by(PROTOCOL).when([ANY, protocol], ALLOW).otherwise(refuse(libc::EPROTONOSUPPORT))
 }

@@ -15,6 +15,9 @@ use crate::sys;
 const VERSION: &str = "1.0.2";
 /// The capabilities that init keeps where there are users to choose among, as in a native sandbox.
 const INIT_CAPABILITIES: [&str; 4] = ["CAP_KILL", "CAP_SETGID", "CAP_SETUID", "CAP_SETPCAP"];
+/// The same on a kernel of the sandbox's own, where no executed file can give any from the start: init need not see to that,
+/// which would take as many calls as there are capabilities, each of them dear there.
+const OWN_KERNEL_CAPABILITIES: [&str; 3] = ["CAP_KILL", "CAP_SETGID", "CAP_SETUID"];
 /// What init needs where there is one id, to show it as the agent's: whoever maps a root's id elsewhere has to be able to
 /// give files capabilities. It gives it up with all others at once.
 const SINGLE_CAPABILITIES: [&str; 1] = ["CAP_SETFCAP"];
@@ -142,7 +145,7 @@ pub(super) fn write(yard: &Yard, inside: &Inside<'_>) -> Result<Vec<u8>, JailErr
             args: inside.arguments,
             env: [PATH],
             cwd: "/",
-            capabilities: capabilities(inside),
+            capabilities: capabilities(yard, inside),
             rlimits: inside.limits.iter().filter_map(limit).collect(),
             no_new_privileges: inside.weaken.keeps(Wall::NoNewPrivileges),
         },
@@ -180,10 +183,23 @@ fn namespaces(yard: &Yard, inside: &Inside<'_>) -> Vec<Namespace> {
     all
 }
 
-fn capabilities<'a>(inside: &Inside<'_>) -> Capabilities<'a> {
+fn capabilities<'a>(yard: &Yard, inside: &Inside<'_>) -> Capabilities<'a> {
     const NONE: &[&str] = &[];
-    let kept: &[&str] = if inside.ids.has_root() { &INIT_CAPABILITIES } else { &SINGLE_CAPABILITIES };
-    Capabilities { bounding: kept, effective: kept, permitted: kept, inheritable: NONE, ambient: NONE }
+    let (kept, from_files): (&[&str], &[&str]) = match (inside.ids.has_root(), yard.backend.has_own_kernel())
+    {
+        (true, true) => (&OWN_KERNEL_CAPABILITIES, NONE),
+        (true, false) => (&INIT_CAPABILITIES, &INIT_CAPABILITIES),
+        (false, _) => (&SINGLE_CAPABILITIES, &SINGLE_CAPABILITIES),
+    };
+    // What init itself is executed with has to come from somewhere; it inherits what its file cannot give.
+    let inherited = if from_files.is_empty() { kept } else { NONE };
+    Capabilities {
+        bounding: from_files,
+        effective: kept,
+        permitted: kept,
+        inheritable: inherited,
+        ambient: NONE,
+    }
 }
 
 fn limit((resource, value): &(u32, u64)) -> Option<Limit> {

@@ -14,7 +14,7 @@ use crate::root::WRITABLE;
 use crate::weaken::Weaken;
 
 /// How many directory entries it keeps at hand for each tree; far below the descriptors that it may have.
-const ENTRIES: u64 = 15_000;
+const ENTRIES: u64 = 50_000;
 /// What is its own to make, and lies in its own memory.
 const SHARED_MEMORY: &str = "/dev/shm";
 

@@ -40,7 +40,7 @@ fn check_socket(subject: Subject, name: &str, socket: (i32, i32, i32), expected:
 }
 
 /// Every family and type with every protocol that means something to one of them.
-fn sockets() -> impl Iterator<Item = (i32, i32, i32)> {
+pub(crate) fn sockets() -> impl Iterator<Item = (i32, i32, i32)> {
     let kinds = |family| (0..16).map(move |kind| (family, kind));
     let protocols = |(family, kind)| (0..64).chain([132, 136, 255, 262]).map(move |p| (family, kind, p));
     (0..64).flat_map(kinds).flat_map(protocols)

@@ -8,4 +8,6 @@ mod golden;
 #[cfg(test)]
 mod matrix;
 #[cfg(test)]
+mod own_stack;
+#[cfg(test)]
 mod reference;

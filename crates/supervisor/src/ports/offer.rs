@@ -2,26 +2,36 @@
 //! the owner reaches it, as only the owner enters the directory that it is in.
 
 use std::io;
+use std::sync::Arc;
 use std::time::Duration;
 
 use handover::{OfferedPort, PortAnswer, receive_port};
 use tokio::io::{AsyncWriteExt as _, Interest};
 use tokio::net::{UnixListener, UnixStream};
+use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::{BREATH, Ports};
 
-/// How long whoever offers a port may take. They come one after the other.
-const PATIENCE: Duration = Duration::from_secs(1);
+/// How long whoever offers a port may take: on a busy machine somebody who has connected may not get to say more for a while.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How many are heard at once, so that whoever says nothing is not waited for by others.
+const OFFERS: usize = 16;
 
-/// Takes ports for ever.
-pub(crate) async fn take(listener: UnixListener, ports: &Ports) {
+/// Takes ports for ever. Nobody is heard any more who was not before this ends.
+pub(crate) async fn take(listener: UnixListener, ports: &Arc<Ports>) {
+    let mut offers = JoinSet::new();
     loop {
-        match listener.accept().await {
-            // Whoever says nothing, or nonsense, or leaves, is not waited for.
-            Ok((stream, _)) => drop(timeout(PATIENCE, hear(stream, ports)).await),
-            Err(_) => sleep(BREATH).await,
-        }
+        let accepted = tokio::select! {
+            accepted = listener.accept(), if offers.len() < OFFERS => accepted,
+            Some(_) = offers.join_next() => continue,
+        };
+        let Ok((stream, _)) = accepted else {
+            sleep(BREATH).await;
+            continue;
+        };
+        let ports = Arc::clone(ports);
+        offers.spawn(async move { timeout(PATIENCE, hear(stream, &ports)).await });
     }
 }
 
