@@ -129,10 +129,17 @@ impl Pty {
     /// Waits for the end: the exit code. The terminal is as it was before.
     #[track_caller]
     pub fn finish(&mut self) -> i32 {
+        let code = self.wait_for_end();
+        assert!(self.is_as_before(), "the terminal was not given back");
+        code
+    }
+
+    /// Waits for the end of one that may have been killed: the exit code, or -1.
+    #[track_caller]
+    pub fn wait_for_end(&mut self) -> i32 {
         let deadline = Instant::now() + PATIENCE;
         loop {
             if let Some(status) = self.child.try_wait().unwrap() {
-                assert!(self.is_as_before(), "the terminal was not given back");
                 return status.code().unwrap_or(-1);
             }
             assert!(Instant::now() < deadline, "it does not end; the terminal shows:\n{}", self.seen());

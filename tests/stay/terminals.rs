@@ -50,17 +50,22 @@ callers!(a_run_is_left_and_come_back_to, |caller| {
 
 callers!(whoever_looks_may_be_killed_or_hung_up_on, |caller| {
     let home = Home::new(caller);
-    for (number, signal) in [(1, Signal::KILL), (2, Signal::HUP)] {
+    // Who ends a login session asks everybody to end, and hangs up right after.
+    for (number, signals) in
+        [&[Signal::KILL][..], &[Signal::HUP], &[Signal::TERM, Signal::HUP]].iter().enumerate()
+    {
         let name = format!("cut-{number}-{}", caller.user());
-        let pty = home.pty(&["run", "--name", &name, "--", "sh", "-c", "echo here; read line; exit 3"]);
+        let mut pty = home.pty(&["run", "--name", &name, "--", "sh", "-c", "echo here; read line; exit 3"]);
         pty.wait_for("here");
-        pty.signal(signal);
-        drop(pty);
+        for signal in *signals {
+            pty.signal(*signal);
+        }
+        pty.wait_for_end();
         let id = only(&home, &name);
         let mut again = home.pty(&["attach", &id, "main"]);
         again.wait_for("here");
         again.type_keys("\r");
-        assert_eq!(again.finish(), 3, "{signal:?}");
+        assert_eq!(again.finish(), 3, "{signals:?}");
         wait_until_gone(&home, &id);
     }
 });

@@ -14,6 +14,9 @@ use crate::terminal::{self, RawMode};
 /// After so long without a word from inside, nobody there is taken to hear what is passed on.
 const SILENCE: Duration = Duration::from_secs(1);
 
+/// So close behind a request to end, a hang-up is part of it: whoever ends a login session sends both, that one first.
+const BOTH: Duration = Duration::from_millis(50);
+
 /// The signals that a caller may send us, which are meant for the command.
 pub(crate) struct Signals {
     interrupt: Signal,
@@ -52,6 +55,11 @@ impl Signals {
         u8::try_from(kind.as_raw_value()).unwrap_or_default()
     }
 
+    /// Whether our terminal goes away, too, for which whatever asks us to end asks then.
+    async fn hangs_up(&mut self) -> bool {
+        tokio::time::timeout(BOTH, self.hang_up.recv()).await.is_ok()
+    }
+
     /// The signal by which the caller has asked for the end, if any, passed on or not.
     pub(crate) async fn request_to_end(&mut self) -> Option<u8> {
         // What has arrived may not have been looked at.
@@ -83,13 +91,19 @@ pub(crate) async fn tell(
     let mut patience = 3;
     loop {
         let told = tokio::select! {
-            _ = signals.interrupt.recv() => Some(Tell::Signal(SignalKind::interrupt().as_raw_value())),
-            _ = signals.terminate.recv() => Some(Tell::Signal(SignalKind::terminate().as_raw_value())),
+            biased;
             _ = signals.hang_up.recv() => match screen {
                 // Our own terminal is gone: there is nobody to wait for an answer.
                 Some(_) => return Ended::HungUp,
                 None => Some(Tell::Signal(SignalKind::hangup().as_raw_value())),
             },
+            _ = signals.terminate.recv() => {
+                if screen.is_some() && signals.hangs_up().await {
+                    return Ended::HungUp;
+                }
+                Some(Tell::Signal(SignalKind::terminate().as_raw_value()))
+            }
+            _ = signals.interrupt.recv() => Some(Tell::Signal(SignalKind::interrupt().as_raw_value())),
             _ = signals.quit.recv() => Some(Tell::Signal(SignalKind::quit().as_raw_value())),
             _ = signals.resize.recv() => terminal::size().map(Tell::Resize),
             _ = signals.stop.recv() => {
