@@ -2,17 +2,17 @@
 //! any case.
 
 use std::fs;
-use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, symlink};
+use std::os::unix::fs::{FileTypeExt as _, PermissionsExt as _, lchown, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use harness::{Finished, callers, is_root};
+use harness::{Caller, Finished, callers, is_root};
 
 use crate::full::Disk;
 use crate::layout::Layout;
 use crate::place::{Place, busybox, is_once};
 
-fn filled(caller: harness::Caller) -> Place {
+fn filled(caller: Caller) -> Place {
     let place = Place::new(caller);
     place.import(&Layout::of(&[busybox().finish()]), "bb:1").assert_success();
     place
@@ -139,7 +139,7 @@ callers!(what_may_not_be_written_to_is_not_replaced, |caller| {
         return;
     }
     let place = filled(caller);
-    if caller == harness::Caller::Root {
+    if caller == Caller::Root {
         // Root may write to every file; a directory is none.
         let told = export(&place, &place.path("")).assert_code(125).stderr();
         assert!(told.contains("cause: is a directory"), "{told}");
@@ -150,6 +150,50 @@ callers!(what_may_not_be_written_to_is_not_replaced, |caller| {
     fs::set_permissions(&sealed, fs::Permissions::from_mode(0o444)).unwrap();
     caller.own(&sealed);
     let told = export(&place, &sealed).assert_code(125).stderr();
-    assert!(told.contains("hint: it is written beside"), "{told}");
+    assert!(told.contains("hint: choose another name"), "{told}");
     assert_eq!(fs::read_to_string(&sealed).unwrap(), "sealed");
+    // Nor is anything made where one may not.
+    let told = export(&place, Path::new("/etc/agentbox-bb.tar")).assert_code(125).stderr();
+    assert!(told.contains("hint: it is written beside"), "{told}");
 });
+
+/// Where everybody has files of their own, somebody may have put something into the way: the kernel refuses to follow or to
+/// take that only where it opens it for us.
+#[test]
+fn what_somebody_else_has_put_there_is_not_written_to() {
+    if !is_root("files belong to somebody else") {
+        return;
+    }
+    harness::as_caller(Caller::Root, harness::Company::Anybody, |caller| {
+        let place = filled(caller);
+        let shared = place.path("shared");
+        fs::create_dir(&shared).unwrap();
+        fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
+        let (precious, own) = (place.path("precious"), shared.join("own"));
+        fs::write(&precious, "precious").unwrap();
+        let (led, leads_nowhere, file, pipe) =
+            (shared.join("led"), shared.join("nowhere"), shared.join("file"), shared.join("pipe"));
+        symlink(&precious, &led).unwrap();
+        symlink(place.path("made"), &leads_nowhere).unwrap();
+        fs::write(&file, "theirs").unwrap();
+        assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+        let stranger = Some(Caller::Single.uid());
+        for path in [&led, &leads_nowhere, &file, &pipe] {
+            lchown(path, stranger, stranger).unwrap();
+        }
+        for path in [&led, &leads_nowhere, &file, &pipe] {
+            let told = export(&place, path).assert_code(125).stderr();
+            assert!(
+                told.contains("cause: somebody else has put '") && told.contains("hint: choose another"),
+                "{told}"
+            );
+        }
+        assert_eq!(fs::read_to_string(&precious).unwrap(), "precious");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "theirs");
+        assert!(!place.path("made").exists());
+        // What is one's own is, there as elsewhere.
+        fs::write(&own, "mine").unwrap();
+        export(&place, &own).assert_success();
+        assert!(is_whole(&own));
+    });
+}
