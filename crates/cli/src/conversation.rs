@@ -45,6 +45,8 @@ impl About<'_> {
         const SILENCE: Duration = Duration::from_secs(5);
         let mut was_paused = false;
         let mut was_silent = false;
+        // Until its walls are planned nobody inside could answer, and what is waited for then is said elsewhere.
+        let mut expected = answered.asked;
         let end = if on_terminal { "\r\n" } else { "\n" };
         let id = self.id;
         loop {
@@ -55,9 +57,12 @@ impl About<'_> {
                 say(format!("sandbox {id} is paused{why}; `agentbox resume {id}` lets it go on{end}"));
             }
             was_paused = paused.is_some();
-            // What is looked through before is said elsewhere.
-            let is_silent = answered.is_missed_for(SILENCE) && self.engine.is_planned(id);
-            if !was_paused && !was_silent && is_silent {
+            if was_paused || was_silent || answered.heard.get() {
+                continue;
+            }
+            if !self.engine.is_planned(id) {
+                expected = Instant::now();
+            } else if expected.elapsed() >= SILENCE {
                 was_silent = true;
                 say(format!("sandbox {id} has not answered yet; `agentbox stop --time 0 {id}` ends it{end}"));
             }

@@ -88,8 +88,10 @@ async fn attach(
     say_chosen(&spec.ports, &ports);
     let mut signals = Signals::listen()?;
     let (walls, standing) = oneshot::channel();
-    let looking = Slowness::of_trees(spec);
-    let keeper = tokio::spawn(follow(keeper.listen()?, report, (Some(walls), unclaimed, looking)));
+    // One that is kept is known to have an init when it is ready, and not before.
+    let starting = unclaimed.is_some().then(|| Slowness::of(spec.backend)).flatten();
+    let waits = [starting, Slowness::of_trees(spec)];
+    let keeper = tokio::spawn(follow(keeper.listen()?, report, (Some(walls), unclaimed, Some(waits))));
     // While the walls go up, what killed keepers left is cleaned up.
     let cleaning = engine.reconcile();
 
@@ -177,16 +179,16 @@ async fn attach(
 pub(crate) async fn follow(
     mut events: Events,
     reporting: Reporting,
-    (mut walls, mut unclaimed, mut slowness): (
+    (mut walls, mut unclaimed, mut waits): (
         Option<oneshot::Sender<()>>,
         Option<Unclaimed>,
-        Option<Slowness>,
+        Option<[Option<Slowness>; 2]>,
     ),
 ) -> (Result<Reason, Failure>, Events) {
     let outcome = loop {
         match events.next().await {
             Ok(Some(KeeperEvent::Ready { report, covered_sockets, .. })) => {
-                drop(slowness.take());
+                drop(waits.take());
                 print_report(&report, &covered_sockets, reporting);
                 if let Some(Err(error)) = unclaimed.take().map(Unclaimed::claim) {
                     break Err(error.into());
