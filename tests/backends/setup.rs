@@ -159,7 +159,9 @@ impl Office {
     /// Lets sudo do everything for the caller, and ask nothing.
     fn trust(&self) {
         let file = self.machine.etc().join("sudoers.d/agentbox-test");
-        fs::write(&file, format!("{} ALL=(ALL) NOPASSWD: ALL\n", self.caller.user())).unwrap();
+        let user = self.caller.user();
+        // As on many machines, another rule of the same user's would ask for a password.
+        fs::write(&file, format!("{user} ALL=(ALL:ALL) ALL\n{user} ALL=(ALL) NOPASSWD: ALL\n")).unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o440)).unwrap();
     }
 
@@ -170,8 +172,12 @@ impl Office {
     fn say(&self, path: &str, words: &[&str]) -> Finished {
         let place = |directory: PathBuf| directory.display().to_string();
         let [programs, etc] = [place(self.machine.programs()), place(self.machine.etc())];
-        let mounts =
-            format!("mount --bind '{programs}' {PROGRAMS} && mount --bind '{etc}' /etc && exec \"$@\"");
+        // What acts on the machine itself, or brings packages to it, does nothing.
+        let covers = "for name in loginctl systemctl apt-get; do \
+             [ ! -e /usr/bin/$name ] || mount --bind /usr/bin/true /usr/bin/$name || exit; done";
+        let mounts = format!(
+            "mount --bind '{programs}' {PROGRAMS} && mount --bind '{etc}' /etc && {{ {covers}; }} && exec \"$@\""
+        );
         let prefix = ["/usr/bin/unshare", "--mount", "--", "/bin/sh", "-c", &mounts, "sh"];
         let state = place(self.machine.directory.path().join("state"));
         let agentbox = Agentbox::shipped(self.caller).env("AGENTBOX_HOME", &state).env("PATH", path);
@@ -198,12 +204,12 @@ fn an_ordinary_user_is_shown_sudo_and_with_it_things_are_done() {
     // Shown, and not done.
     let shown = office.say(&path, &["setup", "runc"]).assert_code(1).stdout();
     let commands: Vec<&str> = shown.lines().filter(|line| !line.starts_with('#')).collect();
-    assert_eq!(commands[0], "sudo -v", "{shown}");
+    assert_eq!(commands[0], "sudo true", "{shown}");
     assert!(commands[3].starts_with("sudo install -D -m 755 "), "{shown}");
     assert!(shown.ends_with("nothing was done: add --yes to run these commands\n"), "{shown}");
     // Refused, before anything is built.
     let refused = office.say(&path, &["setup", "runc", "--yes"]).assert_refused().stderr();
-    assert!(refused.contains("error: cannot do 'sudo -v'\n"), "{refused}");
+    assert!(refused.contains("error: cannot do 'sudo true'\n"), "{refused}");
     assert!(refused.contains("hint: sudo is not there, or does not let you"), "{refused}");
     assert!(!office.machine.directory.path().join("state/setup/runc").exists());
     // Done, and seen to work.

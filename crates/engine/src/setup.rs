@@ -19,7 +19,7 @@ use crate::error::EngineError;
 use crate::start::Engine;
 use crate::trial;
 
-pub(crate) use step::SUDO;
+pub(crate) use step::{ASK_SUDO, SUDO};
 pub use step::{SetupHow, SetupStep};
 pub(crate) use users::{apparmor, helpers, ids};
 
@@ -59,11 +59,8 @@ impl Engine {
         }
         if steps.iter().any(SetupStep::asks_for_root) && !surroundings.is_root() {
             // Before anything is built that could not be put into place.
-            let ask = vec![SUDO.to_owned(), "-v".to_owned()];
-            steps.insert(
-                0,
-                SetupStep::run("some of it is for root to do, as whom sudo has to let you act", ask),
-            );
+            let why = "some of it is for root to do, as whom sudo has to let you act";
+            steps.insert(0, SetupStep::run(why, ASK_SUDO.map(str::to_owned).to_vec()));
         }
         Ok(steps)
     }

@@ -40,7 +40,7 @@ impl EngineError {
             }
             Self::Trial { problem, .. } => return problem.hint.clone(),
             Self::Outdated { .. } => "take it away, or put /usr/local/bin before it in PATH",
-            Self::Setup { command, .. } if command.starts_with(crate::setup::SUDO) => {
+            Self::Setup { command, .. } if *command == crate::setup::ASK_SUDO.join(" ") => {
                 "sudo is not there, or does not let you: let root run the commands that `agentbox setup` shows"
             }
             Self::Setup { .. } => {

@@ -14,6 +14,9 @@ use crate::error::EngineError;
 /// What runs a command as root for those who may.
 pub(crate) const SUDO: &str = "sudo";
 
+/// Whether it lets us. `sudo -v` would ask for a password wherever one of several rules does, also of who needs none.
+pub(crate) const ASK_SUDO: [&str; 2] = [SUDO, "true"];
+
 /// One step of setting a machine up.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetupStep {
