@@ -141,6 +141,14 @@ pub enum ImageError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// Room for what can be read once.
+    #[error("cannot keep what comes by '{}'", path.display())]
+    Spool {
+        /// What it comes by.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
     /// An archive that an image comes in.
     #[error("cannot read '{}'", path.display())]
     Archive {

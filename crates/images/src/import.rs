@@ -94,13 +94,14 @@ impl Store {
             Source::Open(file, named) => (file, named),
         };
         // It is looked at more than once, and nobody can go back in a pipe.
-        let spooled = self.spool_in(input, LARGEST_BLOB)?;
+        let spooled = self.spool_in(input, named, LARGEST_BLOB)?;
         // Whoever should have written it has failed, and said why.
         if spooled.size == 0 {
             return Err(ImageError::NoImage { path: named.to_owned(), why: "nothing came" });
         }
-        let imported = self.import_from(&spooled.path, import, hands, progress);
-        imported.map_err(|error| error.renamed(&spooled.path, named))
+        let path = spooled.path();
+        let imported = self.import_from(&path, import, hands, progress);
+        imported.map_err(|error| error.renamed(&path, named))
     }
 
     fn import_from(

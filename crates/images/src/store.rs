@@ -10,8 +10,9 @@ mod index;
 mod layers;
 
 use std::fs::{DirBuilder, File};
-use std::io;
-use std::os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _};
+use std::io::{self, Read as _, Write as _};
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
@@ -30,6 +31,9 @@ pub use layers::HeldLayers;
 
 /// What an OCI layout is known by.
 const LAYOUT: &[u8] = br#"{"imageLayoutVersion":"1.0.0"}"#;
+
+/// How much of what can be read once is read at a time.
+const SPOOLED_AT_ONCE: usize = 1 << 20;
 
 /// The store of one caller.
 #[derive(Clone, Debug)]
@@ -56,17 +60,18 @@ impl Image {
     }
 }
 
-/// A file of the workshop's, until it is dropped.
+/// What could be read once, as a file that has no name of its own: nothing is left of it, whoever is killed.
 #[derive(Debug)]
 pub(crate) struct Spooled {
-    pub(crate) path: PathBuf,
+    file: File,
     /// How many bytes came.
     pub(crate) size: u64,
 }
 
-impl Drop for Spooled {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
+impl Spooled {
+    /// By what it is opened, as often as is needed.
+    pub(crate) fn path(&self) -> PathBuf {
+        PathBuf::from(format!("/proc/self/fd/{}", self.file.as_raw_fd()))
     }
 }
 
@@ -102,13 +107,26 @@ impl Store {
         &self.root
     }
 
-    /// Takes what can be read once into a file that is read like any other, and is gone when it is dropped.
-    pub(crate) fn spool_in(&self, input: impl io::Read, most: u64) -> Result<Spooled, ImageError> {
-        let mut spooled = Spooled { path: self.workshop(), size: 0 };
-        let mut options = File::options();
-        let file = options.write(true).create(true).truncate(true).mode(0o600).open(&spooled.path);
-        let mut file = file.map_err(at(&spooled.path))?;
-        spooled.size = io::copy(&mut input.take(most + 1), &mut file).map_err(at(&spooled.path))?;
+    /// Takes what can be read once, and is called so, into a file that is read like any other.
+    pub(crate) fn spool_in(
+        &self,
+        input: impl io::Read,
+        named: &Path,
+        most: u64,
+    ) -> Result<Spooled, ImageError> {
+        let mut spooled = Spooled { file: self.spool()?, size: 0 };
+        let mut input = input.take(most + 1);
+        let mut buffer = vec![0; SPOOLED_AT_ONCE];
+        loop {
+            let count = match input.read(&mut buffer) {
+                Ok(0) => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                count => count.map_err(at(named))?,
+            };
+            let kept = spooled.file.write_all(&buffer[..count]);
+            kept.map_err(|source| ImageError::Spool { path: named.to_owned(), source })?;
+            spooled.size += count as u64;
+        }
         if spooled.size > most {
             return Err(ImageError::TooLarge { what: "the archive".to_owned(), most });
         }

@@ -78,6 +78,9 @@ impl ImageError {
             Self::Output { .. } if is_full(self) => {
                 "make room there, and try again: what was there before is as it was".to_owned()
             }
+            Self::Spool { .. } if is_full(self) => {
+                "make room for it beside the images, or import a file, which is not copied first".to_owned()
+            }
             Self::InUse { .. } => "remove those with `agentbox rm` first".to_owned(),
             Self::Worker { hint, .. } => return hint.clone(),
             _ if is_full(self) => "make room, and try again: what has come already is kept".to_owned(),
