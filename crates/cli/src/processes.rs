@@ -53,7 +53,7 @@ fn is_left(process: &Process, execs: &[ExecState]) -> bool {
 }
 
 fn words(process: &Process) -> Vec<String> {
-    process.command.iter().map(|word| String::from_utf8_lossy(word).into_owned()).collect()
+    process.command.words().map(|word| String::from_utf8_lossy(word).into_owned()).collect()
 }
 
 fn describe(process: &Process, execs: &[ExecState]) -> Value {

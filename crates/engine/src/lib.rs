@@ -51,7 +51,7 @@ pub use imaging::{IMAGE_WORKER, ImageUser, ReadyImage, Worker, image_worker};
 pub use kept::Unclaimed;
 pub use network::{Held, Watched, read_allowlist, standing_rules};
 pub use pause::Pause;
-pub use processes::{Process, Snapshot};
+pub use processes::{CommandLine, Process, Snapshot};
 pub use reconcile::Cleaning;
 pub use records::{RECORD_DAYS, RecordHead};
 pub use review::{RECORD_BASE, Settled, record_base};

@@ -32,7 +32,26 @@ pub struct Process {
     /// When it was started, in milliseconds since 1970.
     pub started_ms: u64,
     /// Its command line, or the kernel's name for it where it has none.
-    pub command: Vec<Vec<u8>>,
+    pub command: CommandLine,
+}
+
+/// A command line as the kernel has it. It is taken apart only to be shown: of nothing but word ends, it would be many
+/// times as large.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CommandLine(Vec<u8>);
+
+impl CommandLine {
+    fn of(mut line: Vec<u8>, name: &[u8]) -> Self {
+        if line.last() == Some(&0) {
+            line.pop();
+        }
+        Self(if line.is_empty() { name.to_vec() } else { line })
+    }
+
+    /// Its words.
+    pub fn words(&self) -> impl Iterator<Item = &[u8]> {
+        self.0.split(|byte| *byte == 0)
+    }
 }
 
 /// The processes that were asked for, with their numbers, the oldest first.
@@ -46,18 +65,6 @@ impl Execs<'_> {
         let known = |pid: i32| self.0.iter().rev().find(|(of, _)| *of == pid).map(|(_, number)| *number);
         said.or_else(|| known(pid)).or_else(|| known(session))
     }
-}
-
-/// The words of a command line, or the kernel's name for a process that has none.
-fn words(line: &[u8], name: &[u8]) -> Vec<Vec<u8>> {
-    let mut words: Vec<Vec<u8>> = line.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect();
-    if words.last().is_some_and(Vec::is_empty) {
-        words.pop();
-    }
-    if words.is_empty() {
-        words.push(name.to_vec());
-    }
-    words
 }
 
 /// What so many ticks of the kernel's clock take.

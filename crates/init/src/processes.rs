@@ -11,10 +11,8 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use prost::Message as _;
-use wire::{COMMAND_LIMIT, EXEC_VARIABLE, SeenProcess};
-
-/// What is read at most of a file that the kernel writes itself.
-const TEXT_LIMIT: usize = 16 << 10;
+use rustix::io::Errno;
+use wire::{COMMAND_LIMIT, STAT_LIMIT, SeenProcess, exec_mark};
 
 /// The first process is init itself, about which nobody asks.
 const INIT: i32 = 1;
@@ -29,7 +27,7 @@ pub(crate) fn run() -> ExitCode {
 
 fn tell(output: &mut impl Write) -> io::Result<()> {
     let own = rustix::process::getpid().as_raw_nonzero().get();
-    let booted = booted(&read(Path::new("/proc/stat"), TEXT_LIMIT)?);
+    let booted = booted(&read(Path::new("/proc/stat"), STAT_LIMIT)?);
     for entry in fs::read_dir("/proc")? {
         let entry = entry?;
         let Some(pid) = entry.file_name().to_str().and_then(|name| name.parse::<i32>().ok()) else {
@@ -38,22 +36,30 @@ fn tell(output: &mut impl Write) -> io::Result<()> {
         if pid == INIT || pid == own {
             continue;
         }
-        // One that cannot be read has ended.
-        if let Ok(Some(seen)) = look(pid, &entry.path(), booted) {
-            output.write_all(&seen.encode_length_delimited_to_vec())?;
+        match look(pid, &entry.path(), booted) {
+            Ok(Some(seen)) => output.write_all(&seen.encode_length_delimited_to_vec())?,
+            Ok(None) => {}
+            Err(error) if has_ended(&error) => {}
+            // A list without one that runs would hide it.
+            Err(error) => return Err(error),
         }
     }
     output.flush()
 }
 
+/// Whether a process is gone, by what the kernel says of its files.
+fn has_ended(error: &io::Error) -> bool {
+    [Errno::NOENT, Errno::SRCH].iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+}
+
 fn look(pid: i32, directory: &Path, booted: u64) -> io::Result<Option<SeenProcess>> {
-    let Some(user) = user(&read(&directory.join("status"), TEXT_LIMIT)?) else { return Ok(None) };
-    let stat = read(&directory.join("stat"), TEXT_LIMIT)?;
+    let Some(user) = user(&read(&directory.join("status"), STAT_LIMIT)?) else { return Ok(None) };
+    let stat = read(&directory.join("stat"), STAT_LIMIT)?;
     let command = read(&directory.join("cmdline"), COMMAND_LIMIT).unwrap_or_default();
     // That of another user is not to be had.
     let exec =
-        read(&directory.join("environ"), COMMAND_LIMIT).ok().and_then(|environment| mark(&environment));
-    Ok(Some(SeenProcess { pid, user, stat: stat.into(), command: command.into(), exec, booted }))
+        read(&directory.join("environ"), COMMAND_LIMIT).ok().and_then(|environment| exec_mark(&environment));
+    Ok(Some(SeenProcess { pid, user, stat, command, exec, booted }))
 }
 
 /// The real user, out of the kernel's own text.
@@ -67,13 +73,6 @@ fn booted(stat: &[u8]) -> u64 {
     line.and_then(|line| std::str::from_utf8(line).ok()?.trim().parse().ok()).unwrap_or(0)
 }
 
-fn mark(environment: &[u8]) -> Option<u64> {
-    let mut variables = environment.split(|byte| *byte == 0);
-    let value =
-        variables.find_map(|variable| variable.strip_prefix(EXEC_VARIABLE.as_bytes())?.strip_prefix(b"="))?;
-    std::str::from_utf8(value).ok()?.parse().ok()
-}
-
 fn read(path: &Path, most: usize) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     File::open(path)?.take(most as u64).read_to_end(&mut bytes)?;
@@ -84,6 +83,8 @@ fn read(path: &Path, most: usize) -> io::Result<Vec<u8>> {
 mod tests {
     use std::process::{Command, Stdio};
 
+    use wire::EXEC_VARIABLE;
+
     use super::*;
 
     #[test]
@@ -92,8 +93,6 @@ mod tests {
         assert_eq!(user(b"Name:\tx\n"), None);
         assert_eq!(booted(b"cpu 1 2\nbtime 1794948826\nprocesses 0\n"), 1_794_948_826);
         assert_eq!(booted(b""), 0);
-        assert_eq!(mark(b"A=1\0AGENTBOX_EXEC=7\0B=2"), Some(7));
-        assert_eq!(mark(b"A=1\0XAGENTBOX_EXEC=7\0AGENTBOX_EXEC="), None);
     }
 
     #[test]

@@ -31,8 +31,9 @@ pub use message::{
     FileCode, FileDone, FileEntry, FileFailed, FileKind, FileMoved, FileOrder, FileReply, FileRequest,
     FileSkipped, FileStat, Flow, Flows, LIST_LIMIT, List, ListDirectory, MakeDirectory, MoveFile, Net,
     NewLimits, PATH_LIMIT, PackTree, Pause, Policy, PortState, PortStates, Ports, Processes, ReadFile,
-    RemoveFile, Request, SeenProcess, Send, SkippedWhy, Started, StatFile, Step, Stop, Tell, Total,
-    UnpackTree, Unpublish, Unpublished, VERSION, WatchFile, WindowSize, WriteFile, WriteHow,
+    RemoveFile, Request, STAT_LIMIT, SeenProcess, Send, SkippedWhy, Started, StatFile, Step, Stop, Tell,
+    Total, UnpackTree, Unpublish, Unpublished, VERSION, WatchFile, WindowSize, WriteFile, WriteHow,
+    exec_mark,
 };
 pub use relay::{Carrier, Count, relay, reset};
 pub use stream::{over_pipes, over_socket, over_socket_of_another_kernel};

@@ -22,7 +22,7 @@ pub use process::{
     Attach, Detach, Event, Exec, ExecEvent, ExecInput, ExecState, Execs, Exited, Failed, List, Send, Started,
     Step, Stop, Tell, WindowSize,
 };
-pub use processes::{COMMAND_LIMIT, Processes, SeenProcess};
+pub use processes::{COMMAND_LIMIT, Processes, STAT_LIMIT, SeenProcess, exec_mark};
 
 /// The version of this list. Both sides of a connection are of one build today; the number is checked so that
 /// they can be of two builds later.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::ids::IdMap;
 use super::stat::{Stat, Status};
-use super::{Execs, Process, started_ms, ticks, words};
+use super::{CommandLine, Execs, Process, started_ms, ticks};
 
 /// What is read of one file of a process at most.
 const MOST: u64 = 64 << 10;
@@ -128,18 +128,14 @@ impl Snapshot {
             memory: stat.memory(),
             cpu: ticks(stat.cpu_ticks),
             started_ms: started_ms(booted, stat.started_ticks),
-            command: words(&line, &stat.name),
+            command: CommandLine::of(line, &stat.name),
         })
     }
 }
 
 /// The exec that a process says it comes from.
 fn mark(directory: &Path) -> Option<u64> {
-    let environment = read(&directory.join("environ"))?;
-    let mut variables = environment.split(|byte| *byte == 0);
-    let value = variables
-        .find_map(|variable| variable.strip_prefix(wire::EXEC_VARIABLE.as_bytes())?.strip_prefix(b"="))?;
-    std::str::from_utf8(value).ok()?.parse().ok()
+    wire::exec_mark(&read(&directory.join("environ"))?)
 }
 
 fn read(path: &Path) -> Option<Vec<u8>> {
