@@ -86,7 +86,11 @@ const WHO_KILLS: &str = "where nobody killed it, this machine may have run out o
 pub(crate) fn lost(loss: Loss) -> Failure {
     let failure = Failure::new("the sandbox ended before the command did");
     match loss {
-        Loss::Supervisor => failure.cause("its supervisor was lost").hint(WHO_KILLS),
+        Loss::Supervisor(None) => failure.cause("its supervisor was lost").hint(WHO_KILLS),
+        Loss::Supervisor(Some(why)) => failure
+            .cause("its supervisor gave up")
+            .cause(escape(&why))
+            .hint("mend what it complains of, and start it again"),
         Loss::Inside(words) => {
             failure.cause(escape(&words)).hint("start it again; --backend native needs no runtime")
         }

@@ -201,8 +201,8 @@ pub enum KeeperEvent {
 pub enum Loss {
     /// What is inside, with what its runtime said or how it ended; its words may come from inside.
     Inside(String),
-    /// Its supervisor.
-    Supervisor,
+    /// Its supervisor, and why it gave up, if that is known: nothing is where it was killed.
+    Supervisor(Option<String>),
 }
 
 /// A failure as a person reads it.

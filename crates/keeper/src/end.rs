@@ -5,16 +5,15 @@ use std::path::Path;
 use handover::{Loss, Reason, State, Status, now_ms};
 
 use crate::error::KeeperError;
-
-/// Why a sandbox ended with its supervisor.
-const SUPERVISOR_LOST: &str = "its supervisor was lost";
+use crate::supervisor::Supervisor;
 
 /// Whose end nobody had asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Lost {
     /// Init, or what it runs in.
     Inside,
-    Supervisor,
+    /// And why it gave up, if it did.
+    Supervisor(Option<String>),
 }
 
 /// How a sandbox ended.
@@ -36,15 +35,25 @@ impl End {
         Self { code: Some(code), ..Self::new(Reason::Exited) }
     }
 
-    pub(crate) fn lost(lost: Lost) -> Self {
-        let why = (lost == Lost::Supervisor).then(|| SUPERVISOR_LOST.to_owned());
-        Self { lost: Some(lost), why, ..Self::new(Reason::Killed) }
+    /// What is inside has ended first.
+    pub(crate) fn of_inside() -> Self {
+        Self { lost: Some(Lost::Inside), ..Self::new(Reason::Killed) }
+    }
+
+    /// The supervisor has.
+    pub(crate) fn of_supervisor(supervisor: &Supervisor) -> Self {
+        let gave_up = supervisor.last_failure().map(|error| error.to_string());
+        let why = match &gave_up {
+            Some(why) => format!("its supervisor gave up: {why}"),
+            None => "its supervisor was lost".to_owned(),
+        };
+        Self { lost: Some(Lost::Supervisor(gave_up)), why: Some(why), ..Self::new(Reason::Killed) }
     }
 
     /// Who was gone unasked, for whoever ordered the sandbox.
     pub(crate) fn loss(&self) -> Option<Loss> {
-        match (self.lost, &self.why) {
-            (Some(Lost::Supervisor), _) => Some(Loss::Supervisor),
+        match (&self.lost, &self.why) {
+            (Some(Lost::Supervisor(why)), _) => Some(Loss::Supervisor(why.clone())),
             (Some(Lost::Inside), Some(why)) => Some(Loss::Inside(why.clone())),
             (Some(Lost::Inside) | None, _) => None,
         }

@@ -113,6 +113,13 @@ impl Supervisor {
         status.exit_status().filter(|errno| *errno != 0).map(io::Error::from_raw_os_error)
     }
 
+    /// The same of one that says no more: its end may be seen a moment later than that.
+    pub(crate) fn last_failure(&self) -> Option<io::Error> {
+        let mut descriptors = [PollFd::from_borrowed_fd(self.pidfd(), PollFlags::IN)];
+        let _ = poll(&mut descriptors, Some(&ONE_WORD));
+        self.failure()
+    }
+
     /// Becomes readable when it asks for something.
     pub(crate) fn socket(&self) -> BorrowedFd<'_> {
         self.socket.as_fd()

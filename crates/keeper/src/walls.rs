@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use handover::{Inward, Plea};
 use rustix::event::{PollFd, PollFlags};
 
-use crate::end::{End, Lost};
+use crate::end::End;
 use crate::error::KeeperError;
 use crate::limits::Counts;
 use crate::runtime::{Heard, PATIENCE, silent_end};
@@ -67,7 +67,7 @@ fn wait_for_init(
         }
         if asked {
             match sandbox.supervisor.plea() {
-                None => return Ok(Some(End::lost(Lost::Supervisor))),
+                None => return Ok(Some(End::of_supervisor(&sandbox.supervisor))),
                 Some(Plea::Up) => return Ok(None),
                 // Its init is gone, or never was: the runtime is about to say why, if it can.
                 Some(Plea::Lost) => return failed(sandbox, heard),
@@ -79,7 +79,7 @@ fn wait_for_init(
         } else if runtime {
             return failed(sandbox, heard);
         } else if supervisor {
-            return Ok(Some(End::lost(Lost::Supervisor)));
+            return Ok(Some(End::of_supervisor(&sandbox.supervisor)));
         }
     }
 }

@@ -175,10 +175,10 @@ fn serve(
         // became of the inside; one that is gone has ended first.
         let asked = asked || (inside && sandbox.supervisor.speaks_or_is_gone());
         if heard.is_too_much() || (inside && !asked) {
-            return Ok(End::lost(Lost::Inside));
+            return Ok(End::of_inside());
         }
         if supervisor && !asked {
-            return Ok(End::lost(Lost::Supervisor));
+            return Ok(End::of_supervisor(&sandbox.supervisor));
         }
         if let Some(disk) = disk.as_ref().filter(|_| too_much) {
             disk::hear(disk);
@@ -192,7 +192,7 @@ fn serve(
         let plea = sandbox.supervisor.plea();
         failpoint::pass(Point::KeeperPleaHeard);
         // What is inside ends with its supervisor, and a runtime that is asked why would only say that it has ended.
-        let Some(plea) = plea else { return Ok(End::lost(Lost::Supervisor)) };
+        let Some(plea) = plea else { return Ok(End::of_supervisor(&sandbox.supervisor)) };
         if let Answered::Over(end) = answer(sandbox, counts, plea) {
             return Ok(end);
         }
@@ -207,7 +207,7 @@ pub(crate) enum Answered {
 
 pub(crate) fn answer(sandbox: &Sandbox, counts: &mut Counts, plea: Plea) -> Answered {
     let answer = match plea {
-        Plea::Lost => return Answered::Over(End::lost(Lost::Inside)),
+        Plea::Lost => return Answered::Over(End::of_inside()),
         Plea::End => return Answered::Over(End::new(Reason::Stopped)),
         Plea::Expired => return Answered::Over(End::new(Reason::Expired)),
         Plea::Idle => return Answered::Over(End::new(Reason::Idle)),
@@ -218,7 +218,7 @@ pub(crate) fn answer(sandbox: &Sandbox, counts: &mut Counts, plea: Plea) -> Answ
     };
     match sandbox.supervisor.answer(&answer) {
         Ok(()) => Answered::GoesOn,
-        Err(_) => Answered::Over(End::lost(Lost::Supervisor)),
+        Err(_) => Answered::Over(End::of_supervisor(&sandbox.supervisor)),
     }
 }
 
@@ -229,7 +229,11 @@ fn hold(sandbox: &Sandbox) -> Option<Answer> {
     let paused = sandbox.runtime.join(PAUSED_FILE);
     // Whole or not at all: half of it would be a pause that somebody asked for.
     let beside = paused.with_extension("new");
-    let _ = fs::write(&beside, DISK_FULL).and_then(|()| fs::rename(&beside, &paused));
+    if fs::write(&beside, DISK_FULL).and_then(|()| fs::rename(&beside, &paused)).is_err() {
+        let _ = fs::remove_file(&beside);
+        // Without the reason it is a pause all the same; what nobody could see, nobody would let go on.
+        fs::File::create(&paused).ok()?;
+    }
     let cgroup = sandbox.plan.cgroup().and_then(|cgroup| LivingCgroup::of(&cgroup.directories()));
     // A kernel of the sandbox's own does not survive being frozen in the middle of what it does.
     let cgroup = cgroup.filter(|cgroup| !sandbox.backend.has_own_kernel() && cgroup.can_freeze());
