@@ -45,6 +45,9 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// What the first questions take to arrive: they are on their way before there is a supervisor, and no runtime starts init in that time.
 const QUESTIONS: Duration = Duration::from_millis(5);
 
+/// After so long without a word about the first process, init is asked whether it is there.
+const SLOW_BEGINNING: Duration = Duration::from_secs(1);
+
 /// How long nothing is accepted after the kernel could not give a connection.
 const BREATH: Duration = Duration::from_millis(100);
 
@@ -202,11 +205,21 @@ async fn serve(bequest: Bequest) -> Result<(), SupervisorError> {
 }
 
 /// Tells the keeper as soon as init is heard of: where a runtime starts it, nobody else knows. Whoever made the sandbox has
-/// mostly asked for a process by then, and what init says of that is word enough; else it is asked.
+/// mostly asked for a process by then, and what init says of that is word enough. Else it is asked, and also where that
+/// process takes its time to begin, as in a directory of a server that is away.
 async fn herald(house: &House) {
     tokio::time::sleep(QUESTIONS).await;
-    let is_there =
-        if house.init.has_asked() { house.init.heard().await } else { pulse::answers(&house.init).await };
+    let is_asked = house.init.has_asked();
+    let answers = async {
+        if is_asked {
+            tokio::time::sleep(SLOW_BEGINNING).await;
+        }
+        pulse::answers(&house.init).await
+    };
+    let is_there = tokio::select! {
+        is_heard = house.init.heard(), if is_asked => is_heard,
+        answers = answers => answers,
+    };
     if is_there {
         house.keeper.plead(Plea::Up).await;
     }
