@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use policy::AGENT_UID;
-use rustix::process::{getegid, geteuid};
+use rustix::process::geteuid;
 
 use crate::helper::Helper;
 use crate::ids::IdMap;
@@ -57,11 +57,11 @@ impl Subordinates {
     /// The ranges that the machine's files give the caller, whoever may map them.
     #[must_use]
     pub fn on_file() -> Option<(SubordinateRange, SubordinateRange)> {
-        let (uid, gid) = (geteuid().as_raw(), getegid().as_raw());
+        let uid = geteuid().as_raw();
         let name = user_name(uid);
-        let uids = subordinate_range(Path::new("/etc/subuid"), uid, name.as_deref())?;
-        let gids = subordinate_range(Path::new("/etc/subgid"), gid, name.as_deref())?;
-        Some((uids, gids))
+        // Both files are about users: a number in the one of groups is no group's.
+        let range = |file: &str| subordinate_range(Path::new(file), uid, name.as_deref());
+        Some((range("/etc/subuid")?, range("/etc/subgid")?))
     }
 
     /// The map of every sandbox of an ordinary user's; root's have each their own.
@@ -84,19 +84,19 @@ fn user_name(uid: u32) -> Option<String> {
     })
 }
 
-/// The first usable range for `id` in a subuid file: enough for every id below the agent's.
-fn subordinate_range(file: &Path, id: u32, name: Option<&str>) -> Option<SubordinateRange> {
-    parse_subordinate_range(&read::text(file).ok()?, id, name)
+/// The first usable range of a user in one of the files: enough for every id below the agent's.
+fn subordinate_range(file: &Path, uid: u32, name: Option<&str>) -> Option<SubordinateRange> {
+    parse_subordinate_range(&read::text(file).ok()?, uid, name)
 }
 
-fn parse_subordinate_range(text: &str, id: u32, name: Option<&str>) -> Option<SubordinateRange> {
-    let id = id.to_string();
+fn parse_subordinate_range(text: &str, uid: u32, name: Option<&str>) -> Option<SubordinateRange> {
+    let uid = uid.to_string();
     text.lines().find_map(|line| {
         let mut fields = line.trim().split(':');
         let who = fields.next()?;
         let first = fields.next()?.parse().ok()?;
         let count = fields.next()?.parse().ok()?;
-        let ours = who == id || Some(who) == name;
+        let ours = who == uid || Some(who) == name;
         (ours && count >= AGENT_UID).then_some(SubordinateRange { first, count })
     })
 }
