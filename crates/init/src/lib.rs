@@ -37,7 +37,7 @@ pub fn main() -> ExitCode {
 }
 
 /// Runs init until its channel ends. `arguments` come without the program's name:
-/// `[--landlock off|required] [--write PATH]… [--read PATH]… [--single] [--filter PATH]`. With `files` first it is no init at all, but a process
+/// `[--landlock off|required] [--write PATH]… [--read PATH]… [--single] [--own-kernel] [--filter PATH]`. With `files` first it is no init at all, but a process
 /// inside that does one thing with files; with `processes`, one that tells which processes there are.
 ///
 /// The exit code is 0 when the other side closed the channel, 1 when the channel broke or init could not

@@ -1,5 +1,5 @@
-//! What a runtime leaves to init of the walls: where there is but one id, the namespace in which it is the agent's; and our
-//! own filter on system calls, which not every build of every runtime could put on.
+//! What a runtime leaves to init of the walls: where there is but one id, the namespace in which it is the agent's; and a
+//! filter on system calls of ours, which not every build of every runtime could put on.
 //!
 //! It comes before the first other thread, and fails closed: without what it was told to build, init does not start.
 

@@ -97,10 +97,15 @@ pub(crate) fn act_as<T>(other: Ids, own: Ids, act: impl FnOnce() -> T) -> io::Re
         |ids: Ids| check_call(unsafe { libc::syscall(libc::SYS_setresgid, SAME, ids.group, SAME) });
     // A group is changed by whoever acts as init's own user, who has the capability.
     set_group(other)?;
-    set_user(other)?;
+    if let Err(error) = set_user(other) {
+        set_group(own)?;
+        return Err(error);
+    }
     let done = act();
-    set_user(own)?;
-    set_group(own)?;
+    if set_user(own).and_then(|()| set_group(own)).is_err() {
+        // An init that cannot be itself again is none, and everything ends with it.
+        std::process::abort();
+    }
     Ok(done)
 }
 

@@ -13,6 +13,7 @@ use std::io;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
+use rustix::fs::{Mode, OFlags};
 use syscalls::{Sysno, syscall5};
 use wire::Step;
 
@@ -273,13 +274,20 @@ pub(super) fn empty_bounding_set() -> io::Result<()> {
     Ok(())
 }
 
-/// Whether executing a file can give nothing of what a runtime could have given init. That is for kernels on which a call is
-/// dear, and where the runtime was told to leave the set empty.
+/// Whether executing a file can give nothing, as the kernel's own text says. That is for kernels on which a call is dear,
+/// and where the runtime was told to leave the set empty.
 pub(super) fn has_empty_bounding_set() -> bool {
-    const CAP_KILL: usize = 5;
-    const CAP_SETPCAP: usize = 8;
-    (CAP_KILL..=CAP_SETPCAP)
-        .all(|capability| call(Sysno::prctl, [libc::PR_CAPBSET_READ as usize, capability, 0, 0, 0]) == Ok(0))
+    let mut text = [0; 4096];
+    let file = rustix::fs::open("/proc/self/status", OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty());
+    let length = file.and_then(|file| rustix::io::read(file, &mut text)).unwrap_or(0);
+    is_said_to_be_empty(&text[..length])
+}
+
+/// One that is not told of, or not to its end, is not empty.
+fn is_said_to_be_empty(status: &[u8]) -> bool {
+    let mut lines = status.split_inclusive(|byte| *byte == b'\n');
+    let set = lines.find_map(|line| line.strip_prefix(b"CapBnd:")).and_then(|set| set.strip_suffix(b"\n"));
+    set.is_some_and(|set| set.trim_ascii().len() == 16 && set.trim_ascii().iter().all(|digit| *digit == b'0'))
 }
 
 /// Empties the permitted, effective and inheritable sets; the kernel empties the ambient set with them.
@@ -287,4 +295,19 @@ fn drop_capabilities() -> Result<(), c_int> {
     let header = [CAPABILITY_VERSION, 0];
     let none = [0_u32; 6];
     call(Sysno::capset, [address(&header), address(&none), 0, 0, 0]).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_said_to_be_empty;
+
+    #[test]
+    fn a_bounding_set_is_empty_where_that_is_said_to_the_end() {
+        let told = |set: &str| is_said_to_be_empty(format!("Name:\tinit\n{set}Seccomp:\t0\n").as_bytes());
+        assert!(told("CapBnd:\t0000000000000000\n"));
+        for other in ["CapBnd:\t0000000000000020\n", "CapBnd:\t\n", "CapEff:\t0000000000000000\n", ""] {
+            assert!(!told(other), "{other}");
+        }
+        assert!(!is_said_to_be_empty(b"CapBnd:\t0000000000000000"), "more may follow");
+    }
 }

@@ -34,7 +34,7 @@ impl Filter {
     }
 
     /// The filter that stands before a kernel of the sandbox's own which speaks TCP itself. That kernel is the wall; this
-    /// only answers where it would leave programs waiting.
+    /// answers where it would leave programs waiting, and refuses what has no name here as every filter does.
     #[must_use]
     pub fn for_own_stack(architecture: Architecture) -> Program {
         let all = Self { architecture, otherwise: ALLOW, rules: BTreeMap::new() };

@@ -38,7 +38,7 @@ pub(super) fn in_a_sandbox() -> Rule {
 }
 
 /// For a kernel of the sandbox's own that speaks TCP itself. It tells who sends ICMP echoes of no refusal, so that they would
-/// wait for an answer for ever; so there are no such sockets, as there are none in other sandboxes. All else it may decide.
+/// wait for an answer for ever; so there are no such sockets, as there are none in other sandboxes. Every other socket is that kernel's to decide.
 pub(super) fn on_its_own_kernel() -> Rule {
     let kinds = by_bits(KIND, KIND_BITS).when([DATAGRAM], only(UDP)).otherwise(ALLOW);
     by(FAMILY).when([INET, INET6], kinds).otherwise(ALLOW)

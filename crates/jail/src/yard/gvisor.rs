@@ -13,7 +13,7 @@ use crate::network::Place;
 use crate::root::WRITABLE;
 use crate::weaken::Weaken;
 
-/// How many directory entries it keeps at hand for each tree; far below the descriptors that it may have.
+/// How many directory entries it keeps at hand, of all trees together; far below the descriptors that it may have.
 const ENTRIES: u64 = 50_000;
 /// What is its own to make, and lies in its own memory.
 const SHARED_MEMORY: &str = "/dev/shm";
