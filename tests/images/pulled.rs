@@ -124,9 +124,24 @@ fn long_layer() -> Tar {
     files.fold(many, |tar, name| tar.file(&name, b"x")).file("mark", b"well\n")
 }
 
-/// Starts a pull and waits until so many files of its long layer are there; gives what unpacks them.
+/// Starts a pull that stands still in the middle of its long layer; gives what unpacks it.
 fn half_way(place: &Place, name: &str) -> (Running, Vec<i32>) {
-    let pull = place.start(&["image", "pull", name]);
+    for _ in 0..5 {
+        let pull = place.start(&["image", "pull", name]);
+        let workers = hold_half_way(place, &pull);
+        if !workers.is_empty() {
+            return (pull, workers);
+        }
+        // It was faster than whoever looked on.
+        pull.finish().assert_success();
+        place.say(&["image", "rm", name]).assert_success();
+        place.say(&["image", "gc"]).assert_success();
+    }
+    panic!("it is never in the middle");
+}
+
+/// Waits until so many files are there, and stops what unpacks them; nothing, where it is over by then.
+fn hold_half_way(place: &Place, pull: &Running) -> Vec<i32> {
     let begun = Instant::now();
     let layers = place.store().join("layers");
     let unpacked = || {
@@ -137,11 +152,32 @@ fn half_way(place: &Place, name: &str) -> (Running, Vec<i32>) {
     };
     while unpacked() < 500 {
         assert!(begun.elapsed() < Duration::from_secs(60), "nothing is unpacked: {}", pull.stderr());
+        if is_gone(pull.pid()) {
+            return Vec::new();
+        }
     }
     let workers = host_processes().into_iter().filter(|process| process.parent == pull.pid());
     let workers: Vec<i32> = workers.map(|process| process.pid).collect();
-    assert!(!workers.is_empty());
-    (pull, workers)
+    for worker in &workers {
+        signal(*worker, Signal::STOP);
+    }
+    let has_stopped =
+        |pid: &i32| harness::HostProcess::read(*pid).is_some_and(|process| process.state == 'T');
+    while !workers.iter().all(|pid| has_stopped(pid) || is_gone(*pid)) {
+        assert!(begun.elapsed() < Duration::from_secs(60), "what unpacks does not stop");
+    }
+    if unpacked() > 0 {
+        return workers;
+    }
+    for worker in workers {
+        signal(worker, Signal::CONT);
+    }
+    Vec::new()
+}
+
+fn signal(pid: i32, signal: Signal) {
+    // It may have ended meanwhile.
+    let _ = kill_process(Pid::from_raw(pid).unwrap(), signal);
 }
 
 fn is_gone(pid: i32) -> bool {
@@ -165,6 +201,9 @@ callers!(who_is_killed_while_it_unpacks_is_gone_on_with, |caller| {
     let (pull, workers) = half_way(&place, &name);
     pull.signal(Signal::KILL);
     assert_ne!(pull.finish().code, 0);
+    for worker in &workers {
+        signal(*worker, Signal::CONT);
+    }
     let begun = Instant::now();
     while !workers.iter().all(|pid| is_gone(*pid)) {
         assert!(begun.elapsed() < Duration::from_secs(20), "what unpacks goes on without us");
@@ -176,7 +215,7 @@ callers!(who_is_killed_while_it_unpacks_is_gone_on_with, |caller| {
 
     let (pull, workers) = half_way(&place, &name);
     for worker in workers {
-        let _ = kill_process(Pid::from_raw(worker).unwrap(), Signal::KILL);
+        signal(worker, Signal::KILL);
     }
     let told = pull.finish().assert_code(125).stderr();
     assert!(told.starts_with("error: ") && told.contains("cause: "), "{told}");

@@ -1,6 +1,6 @@
 //! Life: 65 and 66. Many sandboxes, one after the other and at once.
 
-use harness::{Agentbox, callers_apart, is_full};
+use harness::{Agentbox, callers_alone, callers_apart, is_full};
 
 use crate::remains::Remains;
 
@@ -13,7 +13,7 @@ callers_apart!(life_66_many_cycles_leave_nothing, |caller| {
     before.nothing_is_left(&format!("{cycles} cycles"));
 });
 
-callers_apart!(life_65_many_at_once_leave_nothing, |caller| {
+callers_alone!(life_65_many_at_once_leave_nothing, |caller| {
     const SANDBOXES: usize = 20;
     let before = Remains::before(caller);
     // All of them run at the same time: none ends before the last has said something.

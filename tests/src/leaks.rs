@@ -102,8 +102,10 @@ fn count(of: Option<Caller>) -> LeakCount {
     let is_of = |path: &Path| own.as_deref().is_none_or(|own| path.parent() == Some(own));
     let sandboxes: Vec<PathBuf> = runtime_directories().iter().flat_map(|path| entries(path)).collect();
     let (dead, living): (Vec<_>, Vec<_>) = sandboxes.into_iter().partition(|path| is_dead(path));
+    // What another caller's command has yet to clean up is not for this one to count.
+    let others = living.iter().chain(dead.iter().filter(|path| !is_of(path)));
     let names: BTreeSet<_> =
-        living.iter().filter_map(|path| path.file_name()?.to_str().map(str::to_owned)).collect();
+        others.filter_map(|path| path.file_name()?.to_str().map(str::to_owned)).collect();
     let is_left = |path: &PathBuf| {
         let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
         !names.iter().any(|id| name.contains(id.as_str())) && path.exists()

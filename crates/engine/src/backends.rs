@@ -215,13 +215,19 @@ mod tests {
     use super::*;
 
     /// What a script says to `--version`, and whether what it has started is there afterwards.
-    fn ask(script: &str) -> (Option<String>, bool) {
+    fn ask(script: &str, patience: Duration) -> (Option<String>, bool) {
         let directory = tempfile::tempdir().unwrap();
         let (program, note) = (directory.path().join("runsc"), directory.path().join("note"));
         let script = format!("#!/bin/sh\n{}\n", script.replace("NOTE", &note.display().to_string()));
         fs::write(&program, script).unwrap();
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).unwrap();
-        let said = ask_version(&program, Duration::from_secs(1)).unwrap();
+        // Another test's process may hold the script open for a moment before it becomes its own program.
+        let said = loop {
+            match ask_version(&program, patience) {
+                Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => {}
+                said => break said.unwrap(),
+            }
+        };
         let child: u32 = fs::read_to_string(note).unwrap().trim().parse().unwrap();
         // One that was killed may be a zombie of somebody else's.
         let stat = fs::read_to_string(format!("/proc/{child}/stat")).unwrap_or_default();
@@ -230,8 +236,12 @@ mod tests {
 
     #[test]
     fn what_a_program_has_started_ends_with_it() {
-        assert_eq!(ask("sleep 100 & echo $! > NOTE; wait"), (None, false), "it says nothing");
-        let told = ask("sleep 100 & echo $! > NOTE; echo runsc version 1");
+        assert_eq!(
+            ask("sleep 100 & echo $! > NOTE; wait", Duration::from_secs(5)),
+            (None, false),
+            "it says nothing"
+        );
+        let told = ask("sleep 100 & echo $! > NOTE; echo runsc version 1", Duration::from_secs(60));
         assert_eq!(told, (Some("runsc version 1\n".to_owned()), false), "what it leaves holds nobody up");
     }
 
