@@ -2,6 +2,7 @@
 //! does not, the keeper is started once more without one, and its report says what is missing.
 
 use std::env;
+use std::ffi::OsString;
 use std::fs::File;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,6 +11,7 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use handover::{HandoverError, KeeperEvent, KeeperOrder};
+use jail::Anew;
 use tokio::io::AsyncReadExt as _;
 
 use crate::error::EngineError;
@@ -18,45 +20,67 @@ use crate::scope;
 /// The largest event of a keeper's.
 const LARGEST_EVENT: usize = 1 << 20;
 
+/// The word by which our own program is a keeper.
+const KEEPER: &str = "keeper";
+
 /// A keeper that has been started and waits for its order; dropped without one, it ends. It is a program of its own
 /// and no fork of the caller's: its supervisor must not have the caller's memory, where keys may be.
 #[derive(Debug)]
 pub struct WaitingKeeper {
     socket: UnixStream,
-    process: Child,
-    in_scope: bool,
+    process: Process,
+}
+
+/// How a keeper was started.
+#[derive(Debug)]
+enum Process {
+    /// By the user's systemd, in a scope.
+    InScope(Child),
+    /// By ourselves.
+    Anew(Anew),
+}
+
+impl Process {
+    fn wait(&mut self) {
+        match self {
+            Self::InScope(child) => drop(child.wait()),
+            Self::Anew(anew) => anew.wait(),
+        }
+    }
+
+    fn has_begun(&mut self) {
+        match self {
+            Self::InScope(_) => {}
+            Self::Anew(anew) => anew.has_begun(),
+        }
+    }
 }
 
 impl WaitingKeeper {
     /// Starts one, in a scope where one is needed and to be had.
     pub fn start() -> Result<Self, EngineError> {
-        if let Some(prefix) = scope::prefix("agentbox sandbox") {
-            let mut command = Command::new(&prefix[0]);
-            command.env_clear().envs(scope::environment()).args(&prefix[1..]).arg(own_program()?);
-            if let Ok(keeper) = Self::spawn(command, true) {
-                return Ok(keeper);
-            }
-        }
-        Self::start_outside()
-    }
-
-    fn start_outside() -> Result<Self, EngineError> {
-        let mut command = Command::new(own_program()?);
-        command.env_clear();
-        Self::spawn(command, false)
+        let in_scope =
+            scope::prefix("agentbox sandbox").and_then(|prefix| Self::start_in_scope(&prefix).ok());
+        in_scope.map_or_else(Self::start_outside, Ok)
     }
 
     /// Starts a keeper with nothing but its socket: no variable, no descriptor, no terminal of the caller's.
-    fn spawn(mut command: Command, in_scope: bool) -> Result<Self, EngineError> {
+    fn start_outside() -> Result<Self, EngineError> {
         let (socket, inner) = UnixStream::pair().map_err(EngineError::Keeper)?;
-        pass_weaken(&mut command);
-        failpoint::hand_on(&mut command);
-        command.arg("keeper").current_dir("/");
+        let variables: Vec<_> = weakening().into_iter().chain(failpoint::variable()).collect();
+        let keeper = Anew::start(KEEPER, inner.as_fd(), &variables).map_err(EngineError::Keeper)?;
+        Ok(Self { socket, process: Process::Anew(keeper) })
+    }
+
+    fn start_in_scope(prefix: &[String]) -> Result<Self, EngineError> {
+        let (socket, inner) = UnixStream::pair().map_err(EngineError::Keeper)?;
+        let mut command = Command::new(&prefix[0]);
+        command.env_clear().envs(scope::environment()).envs(weakening()).envs(failpoint::variable());
+        command.args(&prefix[1..]).arg(own_program()?).arg(KEEPER);
         command.stdin(OwnedFd::from(inner)).stdout(Stdio::null()).stderr(Stdio::null());
         // The command holds the keeper's end, which would keep a keeper's end from being seen; it goes here.
         let process = command.spawn().map_err(EngineError::Keeper)?;
-        jail::send_elsewhere(process.id());
-        Ok(Self { socket, process, in_scope })
+        Ok(Self { socket, process: Process::InScope(process) })
     }
 }
 
@@ -69,7 +93,7 @@ pub(crate) fn own_program() -> Result<PathBuf, EngineError> {
 pub fn own_command(word: &str) -> Result<Command, EngineError> {
     let mut command = Command::new(own_program()?);
     command.env_clear();
-    pass_weaken(&mut command);
+    command.envs(weakening());
     command.arg(word).current_dir("/").stdout(Stdio::null()).stderr(Stdio::null());
     Ok(command)
 }
@@ -90,7 +114,7 @@ pub(crate) struct Charge {
 #[derive(Debug)]
 pub struct Commissioned {
     socket: UnixStream,
-    process: Child,
+    process: Process,
     charge: Option<Charge>,
 }
 
@@ -107,14 +131,15 @@ impl Commissioned {
 #[derive(Debug)]
 pub struct Events {
     socket: tokio::net::UnixStream,
-    keeper: Child,
+    keeper: Process,
     /// Held until the first event, for a keeper whose scope may still be refused.
     charge: Option<Charge>,
 }
 
 impl Charge {
     pub(crate) fn give_to(self, keeper: WaitingKeeper) -> Result<Commissioned, EngineError> {
-        let WaitingKeeper { socket, process, in_scope } = keeper;
+        let WaitingKeeper { socket, process } = keeper;
+        let in_scope = matches!(process, Process::InScope(_));
         let listeners = self.listeners.iter().map(AsFd::as_fd);
         let descriptors: Vec<_> =
             [self.lock.as_fd(), self.supervisor.as_fd()].into_iter().chain(listeners).collect();
@@ -134,10 +159,11 @@ impl Events {
         while self.socket.read_exact(&mut length).await.is_err() {
             // A keeper says something before it ends; what has ended in silence is what was to start it.
             let Some(charge) = self.charge.take() else { return Ok(None) };
-            let _ = self.keeper.wait();
+            self.keeper.wait();
             *self = charge.give_to(WaitingKeeper::start_outside()?)?.listen()?;
         }
         self.charge = None;
+        self.keeper.has_begun();
         let length = u32::from_le_bytes(length) as usize;
         if length > LARGEST_EVENT {
             return Err(HandoverError::TooLarge(length).into());
@@ -149,17 +175,18 @@ impl Events {
 
     /// Waits until the keeper itself is gone.
     pub fn wait(mut self) {
-        let _ = self.keeper.wait();
+        self.keeper.wait();
     }
 }
 
 /// The negative controls of the tests say in a variable which wall to leave out.
 #[cfg(feature = "weaken")]
-fn pass_weaken(command: &mut Command) {
-    if let Some(walls) = std::env::var_os("AGENTBOX_WEAKEN") {
-        command.env("AGENTBOX_WEAKEN", walls);
-    }
+fn weakening() -> Option<(&'static str, OsString)> {
+    const VARIABLE: &str = "AGENTBOX_WEAKEN";
+    Some((VARIABLE, env::var_os(VARIABLE)?))
 }
 
 #[cfg(not(feature = "weaken"))]
-const fn pass_weaken(_command: &mut Command) {}
+const fn weakening() -> Option<(&'static str, OsString)> {
+    None
+}

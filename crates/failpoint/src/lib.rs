@@ -35,14 +35,16 @@ pub const fn attempt(_point: Point) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Lets a process that is started with an empty environment know what this one knows.
+/// What a process that is started with an empty environment is to know of it.
 #[cfg(feature = "weaken")]
-pub fn hand_on(command: &mut std::process::Command) {
-    if let Some(order) = std::env::var_os(armed::VARIABLE) {
-        command.env(armed::VARIABLE, order);
-    }
+#[must_use]
+pub fn variable() -> Option<(&'static str, std::ffi::OsString)> {
+    Some((armed::VARIABLE, std::env::var_os(armed::VARIABLE)?))
 }
 
-/// Lets a process that is started with an empty environment know what this one knows: nothing.
+/// What a process that is started with an empty environment is to know of it: nothing.
 #[cfg(not(feature = "weaken"))]
-pub const fn hand_on(_command: &mut std::process::Command) {}
+#[must_use]
+pub const fn variable() -> Option<(&'static str, std::ffi::OsString)> {
+    None
+}

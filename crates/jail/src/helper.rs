@@ -12,7 +12,7 @@ use crate::error::JailError;
 use crate::ids::MAPPED_IDS;
 use crate::step::host_path;
 use crate::subordinates::SubordinateRange;
-use crate::sys::{self, Started};
+use crate::sys::{self, Given, Others, Started};
 
 /// A helper at work on a map.
 #[derive(Debug)]
@@ -41,8 +41,14 @@ impl Helper {
         let failed = |source: io::Error| JailError::IdMap { what: name.to_owned(), source };
         let path = Self::find(name).ok_or_else(|| failed(io::ErrorKind::NotFound.into()))?;
         let null = File::options().read(true).write(true).open("/dev/null").map_err(failed)?;
-        let words = words(name, pid, agent, caller, range);
-        let process = Started::new(host_path(&path)?, words, null.as_fd());
+        let process = Started::new(Given {
+            path: host_path(&path)?,
+            words: words(name, pid, agent, caller, range),
+            variables: Vec::new(),
+            stdin: null.as_fd(),
+            outputs: null.as_fd(),
+            others: Others::Closed,
+        });
         Ok(Self { name, process: process.map_err(|errno| failed(errno.into()))? })
     }
 

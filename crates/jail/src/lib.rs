@@ -5,6 +5,7 @@
 //! This is the owner's side: it runs with the owner's privileges, once, before anything hostile exists, and
 //! never reads a byte from inside. After clone it makes only raw system calls on data planned before.
 
+mod anew;
 mod blueprint;
 mod builder;
 mod cgroup;
@@ -32,6 +33,7 @@ mod sys;
 mod weaken;
 mod yard;
 
+pub use anew::Anew;
 pub use cgroup::{
     Cgroup, CgroupUsage, Controller, Hierarchies, LivingCgroup, remove_directories, thaw_directories,
 };
@@ -53,17 +55,12 @@ pub use survey::Survey;
 pub use weaken::Weaken;
 pub use yard::{Face, complaints, host_limits, report_pids, written_over_image};
 
-/// Takes back every signal that the caller ignored, except the one for broken pipes, which is an error to be read.
-/// With SIGCHLD ignored the kernel would keep the end of a child to itself.
+/// Takes back every signal that the caller ignored or held back, except the one for broken pipes, which is an error to be
+/// read. With SIGCHLD ignored the kernel would keep the end of a child to itself.
 pub fn reset_signals() {
     sys::reset_signals();
-}
-
-/// Lets a process that was just made begin on another processor than ours, where there is one. The kernel often leaves it
-/// behind its maker while another processor falls idle, for longer than a sandbox takes to start.
-pub fn send_elsewhere(pid: u32) {
-    // It is for speed alone.
-    let _ = sys::send_elsewhere(pid.cast_signed());
+    // It takes what it is given.
+    let _ = sys::unblock_signals();
 }
 
 /// Closes every descriptor but the first three. Only for the first moment of a process that has just been

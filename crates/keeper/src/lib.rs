@@ -39,6 +39,8 @@ pub fn main(supervise: fn(Bequest) -> i32) -> ExitCode {
     jail::reset_signals();
     // First of all: what the caller had open is nobody's here, least of all the supervisor's.
     sandbox::drop_descriptors();
+    // Nor is the directory that the caller happens to be in.
+    let _ = rustix::process::chdir("/");
     // Away from the caller's terminal: a Ctrl-C there is for the command, and the sandbox outlives a hang-up.
     let _ = rustix::process::setsid();
     let Ok(engine) = rustix::io::dup(rustix::stdio::stdin()) else { return ExitCode::FAILURE };

@@ -126,7 +126,7 @@ impl Worker {
 
 fn start(inner: UnixStream) -> std::io::Result<Child> {
     let mut command = own_command(IMAGE_WORKER).map_err(|error| std::io::Error::other(error.to_string()))?;
-    failpoint::hand_on(&mut command);
+    command.envs(failpoint::variable());
     command.stdin(OwnedFd::from(inner)).spawn()
 }
 

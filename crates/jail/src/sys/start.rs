@@ -2,8 +2,9 @@
 
 use std::convert::Infallible;
 use std::ffi::{CString, c_int, c_void};
-use std::mem::MaybeUninit;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::os::fd::{AsFd as _, AsRawFd as _, BorrowedFd, FromRawFd as _, OwnedFd, RawFd};
+use std::ptr;
 
 use syscalls::{Sysno, syscall3};
 
@@ -18,8 +19,31 @@ type Stack = [MaybeUninit<u128>; 256];
 pub(crate) struct Started {
     pid: i32,
     pidfd: OwnedFd,
-    /// What it reads and runs on until then; whoever drops this has it ended first.
-    _start: Box<Start>,
+    /// What it reads and runs on until then; whoever drops this has it ended first, or leaves it where it is.
+    start: ManuallyDrop<Box<Start>>,
+}
+
+/// What a program is given.
+#[derive(Debug)]
+pub(crate) struct Given<'streams> {
+    pub(crate) path: CString,
+    /// Its name first.
+    pub(crate) words: Vec<CString>,
+    /// All of its variables.
+    pub(crate) variables: Vec<CString>,
+    pub(crate) stdin: BorrowedFd<'streams>,
+    /// For stdout and stderr.
+    pub(crate) outputs: BorrowedFd<'streams>,
+    pub(crate) others: Others,
+}
+
+/// What becomes of other descriptors of ours.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Others {
+    /// The program has none, whatever it does.
+    Closed,
+    /// It sees to that itself, first of all.
+    LeftToIt,
 }
 
 /// Addresses of what the kernel is to read, and what they lead to.
@@ -27,29 +51,49 @@ pub(crate) struct Started {
 struct Start {
     path: CString,
     arguments: Vec<usize>,
-    _words: Vec<CString>,
-    streams: RawFd,
+    environment: Vec<usize>,
+    _words: [Vec<CString>; 2],
+    streams: [RawFd; 3],
+    others: Others,
     stack: Stack,
 }
 
 impl Started {
-    /// Starts a program that has `streams` for all three of its streams and nothing else of ours, not even a variable. A
-    /// failure to become it is its exit code.
-    pub(crate) fn new(path: CString, words: Vec<CString>, streams: BorrowedFd<'_>) -> Outcome<Self> {
-        let arguments = words.iter().map(|word| address(word.as_ptr())).chain([0]).collect();
-        let streams = streams.as_raw_fd();
-        let mut start =
-            Box::new(Start { path, arguments, _words: words, streams, stack: [MaybeUninit::uninit(); _] });
+    /// Starts a program that has nothing of ours but what it is given. A failure to become it is its exit code.
+    pub(crate) fn new(given: Given<'_>) -> Outcome<Self> {
+        let Given { path, words, variables, stdin, outputs, others } = given;
+        let list = |words: &[CString]| words.iter().map(|word| address(word.as_ptr())).chain([0]).collect();
+        let mut start = Box::new(Start {
+            path,
+            arguments: list(&words),
+            environment: list(&variables),
+            _words: [words, variables],
+            streams: [stdin, outputs, outputs].map(|stream| stream.as_raw_fd()),
+            others,
+            stack: [MaybeUninit::uninit(); _],
+        });
         let stack = start.stack.as_mut_ptr_range().end.cast::<c_void>();
         let flags = libc::CLONE_VM | libc::CLONE_PIDFD | libc::SIGCHLD;
         let (passed, mut pidfd) = ((&raw const *start).cast_mut().cast::<c_void>(), -1);
         // SAFETY: the new process calls only `leave`, on a stack that nothing else uses. What it reads is neither changed
-        // nor freed before it has ended, which is what `drop` sees to.
+        // nor freed before it has ended or become its program, which is what `drop` and `let_go` see to.
         match unsafe { libc::clone(leave, stack, flags, passed, &raw mut pidfd) } {
             -1 => Err(last_errno()),
-            // SAFETY: the kernel has just made this descriptor for us.
-            pid => Ok(Self { pid, pidfd: unsafe { OwnedFd::from_raw_fd(pidfd) }, _start: start }),
+            pid => {
+                // SAFETY: the kernel has just made this descriptor for us.
+                let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
+                Ok(Self { pid, pidfd, start: ManuallyDrop::new(start) })
+            }
         }
+    }
+
+    /// Lets it outlive us, by what is left of it for us: what it runs on is given back once it is known to have left.
+    pub(crate) fn let_go(self) -> Gone {
+        let mut started = ManuallyDrop::new(self);
+        // SAFETY: neither is used again: what would have been dropped with them is forgotten here.
+        let (pidfd, start) =
+            unsafe { (ptr::read(&raw const started.pidfd), ManuallyDrop::take(&mut started.start)) };
+        Gone { pidfd, start: Some(start) }
     }
 
     pub(crate) const fn pid(&self) -> i32 {
@@ -66,19 +110,58 @@ impl Drop for Started {
         // One that has been waited for is neither there to be killed nor to be reaped.
         let _ = kill(self.pidfd.as_fd());
         let _ = reap(self.pidfd.as_fd());
+        // SAFETY: it is dropped here and nowhere else, and nobody runs on it any more.
+        unsafe { ManuallyDrop::drop(&mut self.start) };
+    }
+}
+
+/// A program that goes on without us.
+#[derive(Debug)]
+pub(crate) struct Gone {
+    pidfd: OwnedFd,
+    start: Option<Box<Start>>,
+}
+
+impl Gone {
+    /// It is known to have become its program.
+    pub(crate) fn has_left(&mut self) {
+        self.start = None;
+    }
+
+    /// Waits for its end.
+    pub(crate) fn wait(&mut self) -> Outcome {
+        reap(self.pidfd.as_fd())?;
+        self.has_left();
+        Ok(())
+    }
+}
+
+impl Drop for Gone {
+    fn drop(&mut self) {
+        // It may still be on its way, and is not waited for.
+        std::mem::forget(self.start.take());
     }
 }
 
 impl Start {
-    /// Nothing of ours goes to a program that may have other privileges but its arguments.
+    /// Nothing of ours goes to a program that may have other privileges but what it is given.
     fn become_program(&self) -> Result<Infallible, c_int> {
-        for stream in 0..=2 {
-            call(Sysno::dup3, [self.streams as usize, stream, 0])?;
+        // First up and out of the way: one of ours may be at a number of theirs.
+        let mut above = [0; 3];
+        for (above, stream) in above.iter_mut().zip(self.streams) {
+            *above = call(Sysno::fcntl, [stream as usize, libc::F_DUPFD_CLOEXEC as usize, 3])?;
         }
-        call(Sysno::close_range, [3, u32::MAX as usize, 0])?;
-        let nothing = [0_usize];
-        let files =
-            [address(self.path.as_ptr()), address(self.arguments.as_ptr()), address(nothing.as_ptr())];
+        for (stream, above) in above.into_iter().enumerate() {
+            call(Sysno::dup3, [above, stream, 0])?;
+        }
+        if self.others == Others::Closed {
+            call(Sysno::close_range, [3, u32::MAX as usize, 0])?;
+        }
+        let files = [
+            address(self.path.as_ptr()),
+            address(self.arguments.as_ptr()),
+            address(self.environment.as_ptr()),
+        ];
         call(Sysno::execve, files)?;
         Err(libc::EINVAL)
     }
@@ -136,7 +219,16 @@ mod tests {
     fn exit_code(program: &CString, words: &[&str]) -> i32 {
         let words = words.iter().map(|word| CString::new(*word).unwrap()).collect();
         let null = File::options().read(true).write(true).open("/dev/null").unwrap();
-        let started = Started::new(program.clone(), words, null.as_fd()).unwrap();
+        let streams = null.as_fd();
+        let given = Given {
+            path: program.clone(),
+            words,
+            variables: vec![c"ONLY=this".to_owned()],
+            stdin: streams,
+            outputs: streams,
+            others: Others::Closed,
+        };
+        let started = Started::new(given).unwrap();
         let status = waitid(WaitId::PidFd(started.pidfd()), WaitIdOptions::EXITED).unwrap();
         status.unwrap().exit_status().unwrap()
     }
@@ -145,7 +237,7 @@ mod tests {
     fn a_program_is_started_with_its_words_and_nothing_else() {
         let shell = c"/bin/sh".to_owned();
         assert_eq!(exit_code(&shell, &["sh", "-c", "exit 7"]), 7);
-        let bare = "test \"$#\" = 1 || exit 1; test -z \"$HOME\" || exit 2; ls -l /proc/self/fd | grep -q socket && exit 3; exit 0";
+        let bare = "test \"$#\" = 1 || exit 1; test -z \"$HOME\" -a \"$ONLY\" = this || exit 2; ls -l /proc/self/fd | grep -q socket && exit 3; exit 0";
         let _open = std::os::unix::net::UnixStream::pair().unwrap();
         assert_eq!(exit_code(&shell, &["sh", "-c", bare, "sh", "one"]), 0);
         assert_eq!(exit_code(&c"/nowhere/at-all".to_owned(), &["x"]), libc::ENOENT);
