@@ -3,9 +3,8 @@
 
 use std::process::ExitCode;
 
-/// musl's own allocator gives small blocks back to the kernel one by one.
 #[global_allocator]
-static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+static HEAP: heap::Heap = heap::Heap::new();
 
 fn main() -> ExitCode {
     init::main()

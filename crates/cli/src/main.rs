@@ -38,10 +38,8 @@ mod workspace;
 
 use std::process::ExitCode;
 
-/// musl's own allocator gives small blocks back to the kernel one by one, which a process that lives for milliseconds
-/// feels in every one of its phases.
 #[global_allocator]
-static ALLOCATOR: dlmalloc::GlobalDlmalloc = dlmalloc::GlobalDlmalloc;
+static HEAP: heap::Heap = heap::Heap::new();
 
 use engine::doctor::LIMITS_PROBE;
 use engine::{IMAGE_WORKER, RECORD_BASE, WaitingKeeper};

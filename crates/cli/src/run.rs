@@ -90,8 +90,8 @@ async fn attach(
     let (walls, standing) = oneshot::channel();
     // One that is kept is known to have an init when it is ready, and not before.
     let starting = unclaimed.is_some().then(|| Slowness::of(spec.backend)).flatten();
-    let waits = [starting, Slowness::of_trees(spec)];
-    let keeper = tokio::spawn(follow(keeper.listen()?, report, (Some(walls), unclaimed, Some(waits))));
+    let waits = starting.into_iter().chain(Slowness::of_trees(spec)).collect();
+    let keeper = tokio::spawn(follow(keeper.listen()?, report, (Some(walls), unclaimed, waits)));
     // While the walls go up, what killed keepers left is cleaned up.
     let cleaning = engine.reconcile();
 
@@ -182,13 +182,13 @@ pub(crate) async fn follow(
     (mut walls, mut unclaimed, mut waits): (
         Option<oneshot::Sender<()>>,
         Option<Unclaimed>,
-        Option<[Option<Slowness>; 2]>,
+        Vec<Slowness>,
     ),
 ) -> (Result<Reason, Failure>, Events) {
     let outcome = loop {
         match events.next().await {
             Ok(Some(KeeperEvent::Ready { report, covered_sockets, .. })) => {
-                drop(waits.take());
+                waits.clear();
                 print_report(&report, &covered_sockets, reporting);
                 if let Some(Err(error)) = unclaimed.take().map(Unclaimed::claim) {
                     break Err(error.into());

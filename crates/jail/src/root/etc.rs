@@ -95,10 +95,13 @@ pub(super) fn steps(host: &Path) -> Result<Vec<Step>, JailError> {
 fn allowed_names(etc: &Path) -> Vec<String> {
     let (patterns, names): (Vec<&str>, Vec<&str>) = ALLOWED.iter().partition(|name| name.ends_with('*'));
     let mut names: Vec<String> = names.into_iter().map(str::to_owned).collect();
+    let entries = fs::read_dir(etc).into_iter().flatten().flatten();
+    let there: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
+    // Most of the list is of other distributions, and need not be looked for.
+    names.retain(|name| there.iter().any(|there| name.split('/').next() == Some(there)));
     let matches =
         |name: &String| patterns.iter().any(|pattern| name.starts_with(pattern.trim_end_matches('*')));
-    let entries = fs::read_dir(etc).into_iter().flatten().flatten();
-    names.extend(entries.filter_map(|entry| entry.file_name().into_string().ok()).filter(matches));
+    names.extend(there.into_iter().filter(matches));
     names.sort();
     names
 }
