@@ -144,10 +144,15 @@ callers_apart!(one_that_hangs_later_is_not_waited_for, |caller| {
     runsc.tell("hangs");
     let unwilling = [Signal::INT, Signal::TERM].map(|signal| Unwilling::begin(runsc.sandbox(caller), signal));
     let create = ["create", "--backend", "gvisor", "--name", "hangs"];
-    let waiting = waits(caller, Caller::Subordinate)
-        .then(|| (runsc.sandbox(caller).start(["echo", "started"]), runsc.start(caller, &create)));
+    let tree = caller.directory();
+    let under_review = ["--workspace".to_owned(), tree.path().display().to_string()];
+    let waiting = waits(caller, Caller::Subordinate).then(|| {
+        let kept = runsc.sandbox(caller).options(&under_review).start(["echo", "started"]);
+        (runsc.sandbox(caller).start(["echo", "started"]), runsc.start(caller, &create), kept)
+    });
     unwilling.into_iter().for_each(Unwilling::assert_leaves);
-    if let Some((running, created)) = waiting {
+    if let Some((running, created, kept)) = waiting {
+        kept.wait_for_stderr("waiting for runsc to start the sandbox\n");
         running.wait_for_stderr("has not answered yet; `agentbox stop --time 0 ");
         let finished = running.finish_within(BOUND);
         let stderr = finished.assert_refused().stderr();
@@ -156,6 +161,7 @@ callers_apart!(one_that_hangs_later_is_not_waited_for, |caller| {
         assert!(stderr.contains("hint: "), "{stderr}");
         // One that is made to stay is not there, and leaves no name behind.
         created.finish_within(BOUND).assert_refused();
+        kept.finish_within(BOUND).assert_refused();
     }
     before.assert_nothing_left();
     runsc.tell("works");

@@ -179,11 +179,7 @@ async fn attach(
 pub(crate) async fn follow(
     mut events: Events,
     reporting: Reporting,
-    (mut walls, mut unclaimed, mut waits): (
-        Option<oneshot::Sender<()>>,
-        Option<Unclaimed>,
-        Vec<Slowness>,
-    ),
+    (mut walls, mut unclaimed, mut waits): (Option<oneshot::Sender<()>>, Option<Unclaimed>, Vec<Slowness>),
 ) -> (Result<Reason, Failure>, Events) {
     let outcome = loop {
         match events.next().await {
