@@ -25,13 +25,17 @@ pub(crate) async fn pump_stdin(mut lane: LaneSender, keys: Option<DetachKeys>, l
     }
     let (sender, mut receiver) = mpsc::channel::<Bytes>(CHUNKS);
     // The thread is never joined: it may wait for a key that is never pressed.
-    std::thread::spawn(move || {
+    let reading = std::thread::Builder::new().spawn(move || {
         while let Some(bytes) = read_stdin() {
             if sender.blocking_send(bytes).is_err() {
                 break;
             }
         }
     });
+    // The command then has an empty one.
+    if let Err(error) = reading {
+        let _ = writeln!(io::stderr(), "stdin is not read, as there can be no thread for it: {error}");
+    }
     while let Some(mut bytes) = receiver.recv().await {
         let mut leaves = false;
         if let Some(watch) = &mut watch {

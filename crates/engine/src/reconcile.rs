@@ -21,9 +21,9 @@ pub struct Cleaning {
 }
 
 impl Cleaning {
-    /// Does something beside other work.
+    /// Does something beside other work; where there can be no other thread, the next command does it.
     pub(crate) fn beside(work: impl FnOnce() + Send + 'static) -> Self {
-        Self { thread: Some(std::thread::spawn(work)) }
+        Self { thread: std::thread::Builder::new().spawn(work).ok() }
     }
 }
 
