@@ -45,9 +45,12 @@ inside() {
   return 1
 }
 
+# Nothing of what it says after its report is expected, so all of it is told where it does not end well.
 close() {
   exec 3>&- 4<&-
-  wait "$command_line"
+  local code=0
+  wait "$command_line" || code=$?
+  same "exit code" 0 "$code" || { cat /tmp/report && false; }
 }
 
 refused() { ! inside "$1"; }

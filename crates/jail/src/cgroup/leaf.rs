@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::{getpid, getppid};
 
-use super::PREFIX;
+use super::{PREFIX, once_empty};
 
 /// How a leaf's name ends, so that its processes are never taken for a sandbox's.
 const SUFFIX: &str = "-keeper";
@@ -53,8 +53,11 @@ pub(super) fn dissolve(leaf: &Path) -> io::Result<()> {
         return Ok(());
     }
     fs::write(parent.join("cgroup.subtree_control"), "-memory -cpu -pids")?;
-    move_processes(leaf, parent)?;
-    fs::remove_dir(leaf)
+    // Who is just ending there, as a supervisor may be, can no longer be moved.
+    once_empty(|| {
+        move_processes(leaf, parent)?;
+        fs::remove_dir(leaf)
+    })
 }
 
 fn is_alone(leaf: &Path, parent: &Path) -> io::Result<bool> {

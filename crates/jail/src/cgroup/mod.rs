@@ -187,21 +187,24 @@ pub fn remove_directories(directories: &[PathBuf]) -> io::Result<()> {
     Ok(())
 }
 
-/// A process that has just been killed may still be counted for a moment, so this tries again for a while.
 fn remove_directory(directory: &Path) -> io::Result<()> {
-    const TRIES: u32 = 20;
-    for attempt in 1..=TRIES {
-        match fs::remove_dir(directory) {
-            Ok(()) => return Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(error) if error.raw_os_error() == Some(libc::EBUSY) && attempt < TRIES => {
-                kill_all(directory);
-                std::thread::sleep(std::time::Duration::from_millis(u64::from(attempt)));
+    once_empty(|| match fs::remove_dir(directory) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        removed => removed.inspect_err(|_| kill_all(directory)),
+    })
+}
+
+/// A process that has just ended may still be counted for a moment, so this tries again for about two seconds.
+fn once_empty(mut remove: impl FnMut() -> io::Result<()>) -> io::Result<()> {
+    for attempt in 1..60 {
+        match remove() {
+            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+                std::thread::sleep(std::time::Duration::from_millis(attempt));
             }
-            Err(error) => return Err(error),
+            removed => return removed,
         }
     }
-    Ok(())
+    remove()
 }
 
 /// Kills what is in a cgroup; on v1, which cannot do that by itself, one by one.
@@ -224,5 +227,23 @@ fn report_limit(report: &mut Report, controller: Controller, limits: &Limits, ve
         }
         Controller::Cpu => report.given(Wall::CpuLimit, format!("{} by cgroup {version}", limits.cpus)),
         Controller::Pids => report.given(Wall::PidsLimit, format!("{} by cgroup {version}", limits.pids)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_busy_is_tried_again_and_nothing_else_is() {
+        let mut answers = vec![Ok(()), Err(libc::EBUSY), Err(libc::EBUSY)];
+        let mut next = || answers.pop().unwrap().map_err(io::Error::from_raw_os_error);
+        once_empty(&mut next).unwrap();
+        let mut asked = 0;
+        let refused = once_empty(|| {
+            asked += 1;
+            Err(io::Error::from_raw_os_error(libc::EACCES))
+        });
+        assert_eq!((refused.unwrap_err().raw_os_error(), asked), (Some(libc::EACCES), 1));
     }
 }
