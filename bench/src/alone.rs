@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result, bail};
 use serde_json::{Value, json};
 
+use crate::gvisor::PAUSE;
 use crate::place::Caller;
 use crate::sandbox::{Sandbox, quiet, state, succeed};
 
@@ -44,8 +45,11 @@ impl Alone {
 
     /// The whole of it, once. To get there takes time as well, which is not counted.
     pub(crate) fn run(&self) -> Result<Duration> {
+        std::thread::sleep(PAUSE);
+        let entering = self.entering()?;
+        std::thread::sleep(PAUSE);
         let whole = succeed(self.enter(&["--all"]).arg(RUNTIME).args(&self.words))?;
-        Ok(whole.saturating_sub(self.entering()?))
+        Ok(whole.saturating_sub(entering))
     }
 
     pub(crate) fn remove(self) -> Result<()> {

@@ -28,6 +28,8 @@ const OPTIONS: [&str; 5] =
 const ROUNDS: usize = 5;
 /// So many times as many cycles as elsewhere.
 const TIMES: usize = 4;
+/// Before each: `runsc run` ends before its kernel's memory is gone, and whoever comes next would pay for it.
+pub(crate) const PAUSE: Duration = Duration::from_millis(50);
 /// Once before it counts: what is warm is what is asked for.
 const STATUS: &str = "git status --porcelain > /dev/null && for i in 1 2 3; do git status --porcelain > /dev/null || exit 1; done";
 const STATUSES: f64 = 4.0;
@@ -59,12 +61,14 @@ fn cycles(who: &str, effort: Effort, runsc: &Path) -> Result<Line> {
     // One cycle differs from the next by more than is asked about.
     let rounds = if alone.is_some() { TIMES * effort.cycles } else { effort.cycles };
     for round in 0..=rounds {
+        std::thread::sleep(PAUSE);
         let mut command = Caller::default().agentbox(&["run", BACKEND[0], BACKEND[1], "--", program[0]])?;
         let time = succeed(&mut command)?;
         with_us.extend((round > 0).then_some(time));
         if let Some(alone) = &alone {
             let time = alone.run()?;
             same.extend((round > 0).then_some(time));
+            std::thread::sleep(PAUSE);
             let mut command = Command::new(runsc);
             command.args(OPTIONS).arg("run").arg("--bundle").arg(&bundle).arg(format!("bench-{round}"));
             let time = succeed(&mut command)?;

@@ -41,10 +41,10 @@ pub(crate) fn run(run: Run, keeper: WaitingKeeper) -> Result<ExitCode, Failure> 
     if detach {
         return stay::run_detached(&engine, keeper, spec, &command, report, form);
     }
+    let engine = engine.telling(Slowness::of_trial);
     // The order goes out first of all; everything else is done while the walls go up.
     // A command on a terminal outlives the one who looks at it.
     let stay = if command.terminal.is_some() { Stay::WithCommand } else { Stay::WithFirstClient };
-    let slowness = Slowness::of(spec.backend);
     let started = match &spec.workspace {
         Workspace::Empty => engine.start(keeper, spec.clone(), stay).map(|starting| (starting, None)),
         // What is written over a tree of the owner's, and commits, outlive the command.
@@ -52,7 +52,6 @@ pub(crate) fn run(run: Run, keeper: WaitingKeeper) -> Result<ExitCode, Failure> 
             engine.create(keeper, spec.clone(), stay).map(|(starting, unclaimed)| (starting, Some(unclaimed)))
         }
     };
-    drop(slowness);
     let (starting, unclaimed) = started.inspect_err(|_| drop(engine.reconcile()))?;
     workspace::say_where(&spec.workspace);
     let runtime = tokio::runtime::Builder::new_current_thread()

@@ -1,6 +1,7 @@
 //! Says what is waited for where a sandbox takes its time to start: another program, which is tried out the first time that it
 //! is met, or a look through large trees.
 
+use std::any::Any;
 use std::io::{self, Write as _};
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
@@ -18,6 +19,11 @@ pub(crate) struct Slowness {
 }
 
 impl Slowness {
+    /// While a program is tried out, for [`Engine::telling`](engine::Engine::telling).
+    pub(crate) fn of_trial(backend: Backend) -> Box<dyn Any> {
+        Box::new(Self::of(backend))
+    }
+
     pub(crate) fn of(backend: Backend) -> Option<Self> {
         let program = backend.program()?;
         Some(Self::said_after(PATIENCE, format!("waiting for {program} to start the sandbox")))

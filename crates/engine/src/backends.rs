@@ -82,6 +82,7 @@ impl Engine {
         if let Some(entry) = known.programs.iter().find(is_same) {
             return Ok(Some(entry.runtime.clone()));
         }
+        let _told = self.trials.map(|tell| tell(backend));
         // A state that cannot be used is the matter itself, and no failure of a runtime that is tried with it.
         self.directories.make_state()?;
         let mut runtime = look_at(backend, &path).map_err(unusable)?;

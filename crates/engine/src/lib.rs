@@ -58,5 +58,5 @@ pub use review::{RECORD_BASE, Settled, record_base};
 pub use sandboxes::{Entry, Phase, Sandbox};
 pub use setup::{SetupHow, SetupStep, SetupTarget};
 pub use spawn::{Commissioned, Events, WaitingKeeper, own_command};
-pub use start::{Engine, Starting};
+pub use start::{Engine, Starting, Trials};
 pub use usage::Usage;

@@ -1,12 +1,13 @@
 //! Starts a sandbox: its runtime directory and lock, a keeper, and the first client's connection.
 
+use std::any::Any;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 
 use failpoint::Point;
 use handover::{KeeperOrder, Stay, TreeOrder};
-use policy::{OciRuntime, SandboxId, SandboxSpec};
+use policy::{Backend, OciRuntime, SandboxId, SandboxSpec};
 
 use crate::directories::Directories;
 use crate::error::EngineError;
@@ -21,7 +22,12 @@ use crate::spawn::{Charge, Commissioned, WaitingKeeper, own_program};
 pub struct Engine {
     pub(crate) directories: Directories,
     init: PathBuf,
+    /// Who is told that the program of a backend is tried out.
+    pub(crate) trials: Option<Trials>,
 }
+
+/// What is called before the program of a backend is tried out, as that takes a while; what comes of it is dropped afterwards.
+pub type Trials = fn(Backend) -> Box<dyn Any>;
 
 /// A sandbox that is being started.
 #[derive(Debug)]
@@ -55,7 +61,13 @@ pub(crate) struct Wanted {
 impl Engine {
     /// Finds our directories and programs.
     pub fn open() -> Result<Self, EngineError> {
-        Ok(Self { directories: Directories::open()?, init: find_init(&own_program()?)? })
+        Ok(Self { directories: Directories::open()?, init: find_init(&own_program()?)?, trials: None })
+    }
+
+    /// The same, telling of trials.
+    #[must_use]
+    pub fn telling(self, trials: Trials) -> Self {
+        Self { trials: Some(trials), ..self }
     }
 
     /// A new id.

@@ -13,7 +13,7 @@ use rustix::net::{
 /// What the keeper answers.
 #[derive(Debug)]
 pub enum Answer<Descriptor = OwnedFd> {
-    /// To [`Plea::Limits`](crate::Plea::Limits).
+    /// To [`Plea::Limits`](crate::Plea::Limits) and [`Plea::Empty`](crate::Plea::Empty).
     Limits(Reached),
     /// To [`Plea::Part`](crate::Plea::Part): the record goes on here.
     Part(Descriptor),

@@ -18,6 +18,8 @@ pub enum Plea {
     Idle,
     /// Which limits were reached since the last such question.
     Limits,
+    /// The same, and the end of everything inside: the command that the sandbox ends with has ended, which is said in a moment.
+    Empty,
     /// The next part of the record, as the last is full.
     Part,
     /// Init has been heard of, for the first time. No question.
@@ -35,6 +37,7 @@ impl Plea {
             Self::Expired => vec![b'T'],
             Self::Idle => vec![b'I'],
             Self::Limits => vec![b'M'],
+            Self::Empty => vec![b'K'],
             Self::Part => vec![b'P'],
             Self::Up => vec![b'U'],
         }
@@ -50,6 +53,7 @@ impl Plea {
             b'T' => Some(Self::Expired),
             b'I' => Some(Self::Idle),
             b'M' => Some(Self::Limits),
+            b'K' => Some(Self::Empty),
             b'P' => Some(Self::Part),
             b'U' => Some(Self::Up),
             b'X' => {
@@ -68,7 +72,7 @@ mod tests {
     #[test]
     fn pleas_survive_their_bytes_and_nothing_else_is_one() {
         let ends = [Plea::End, Plea::Lost, Plea::Exited(0), Plea::Exited(255), Plea::Expired, Plea::Idle];
-        for plea in ends.into_iter().chain([Plea::Limits, Plea::Part, Plea::Up]) {
+        for plea in ends.into_iter().chain([Plea::Limits, Plea::Empty, Plea::Part, Plea::Up]) {
             assert_eq!(Plea::read(plea.bytes().as_slice()).unwrap(), Some(plea));
         }
         assert_eq!(Plea::read(&b"Q"[..]).unwrap(), None);

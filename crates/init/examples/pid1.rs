@@ -3,5 +3,5 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
-    init::run_from_arguments(std::env::args_os().skip(1))
+    init::main(std::env::args_os().skip(1)).into()
 }

@@ -4,9 +4,9 @@
 use std::io;
 use std::os::fd::{IntoRawFd as _, OwnedFd};
 
-use rustix::fs::{FileType, Mode, OFlags, fstat, open};
+use rustix::fs::{FileType, fstat};
 use rustix::io::fcntl_dupfd_cloexec;
-use rustix::stdio::{dup2_stdin, dup2_stdout, stdin, stdout};
+use rustix::stdio::{dup2_stdin, dup2_stdout, stderr, stdin, stdout};
 use wire::{Connection, Incoming, Side};
 
 use crate::arguments::Kernel;
@@ -22,7 +22,7 @@ pub(crate) enum Descriptors {
 }
 
 impl Descriptors {
-    /// Moves the channel away from descriptors 0 and 1 and leaves /dev/null there.
+    /// Moves the channel away from descriptors 0 and 1, and leaves there what is on 2: where init complains.
     pub(crate) fn take() -> io::Result<Self> {
         let read = fcntl_dupfd_cloexec(stdin(), FIRST_FREE)?;
         let descriptors = if FileType::from_raw_mode(fstat(&read)?.st_mode) == FileType::Socket {
@@ -33,9 +33,8 @@ impl Descriptors {
         } else {
             Self::Pipes { read, write: fcntl_dupfd_cloexec(stdout(), FIRST_FREE)? }
         };
-        let null = open("/dev/null", OFlags::RDWR | OFlags::CLOEXEC, Mode::empty())?;
-        dup2_stdin(&null)?;
-        dup2_stdout(&null)?;
+        dup2_stdin(stderr())?;
+        dup2_stdout(stderr())?;
         Ok(descriptors)
     }
 

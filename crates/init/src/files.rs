@@ -17,7 +17,6 @@ mod watch;
 
 use std::fs::File;
 use std::io;
-use std::process::ExitCode;
 
 use rustix::fd::BorrowedFd;
 use wire::{FileAnswer, FileAsk, FileDone};
@@ -44,15 +43,15 @@ impl Streams {
 }
 
 /// Does what stdin asks for. The exit code is 0 after `Done` and 1 after `Failed`, or where nobody could be told.
-pub(crate) fn run() -> ExitCode {
-    let Ok(mut streams) = Streams::take() else { return ExitCode::FAILURE };
+pub(crate) fn run() -> u8 {
+    let Ok(mut streams) = Streams::take() else { return 1 };
     let done = request::read(&mut streams.input).and_then(|ask| answer(ask, &mut streams));
     let (last, code) = match done {
-        Ok(done) => (FileAnswer::Done(done), ExitCode::SUCCESS),
-        Err(failure) => (FileAnswer::Failed(failure.into()), ExitCode::FAILURE),
+        Ok(done) => (FileAnswer::Done(done), 0),
+        Err(failure) => (FileAnswer::Failed(failure.into()), 1),
     };
     let told = streams.replies.send(last).and_then(|()| streams.replies.flush());
-    if told.is_ok() { code } else { ExitCode::FAILURE }
+    if told.is_ok() { code } else { 1 }
 }
 
 fn answer(ask: FileAsk, streams: &mut Streams) -> Result<FileDone, Failure> {

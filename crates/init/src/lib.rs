@@ -28,13 +28,6 @@ mod vigil;
 mod weaken;
 
 use std::ffi::OsString;
-use std::process::ExitCode;
-
-/// Runs init with the arguments of this process until its channel ends.
-#[must_use]
-pub fn main() -> ExitCode {
-    run_from_arguments(std::env::args_os().skip(1))
-}
 
 /// Runs init until its channel ends. `arguments` come without the program's name:
 /// `[--landlock off|required] [--write PATH]… [--read PATH]… [--single] [--own-kernel] [--filter PATH]`. With `files` first it is no init at all, but a process
@@ -42,7 +35,9 @@ pub fn main() -> ExitCode {
 ///
 /// The exit code is 0 when the other side closed the channel, 1 when the channel broke or init could not
 /// start, 2 for wrong arguments and 3 when Landlock is required and cannot be had.
-pub fn run_from_arguments(arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
+pub fn main(arguments: impl IntoIterator<Item = OsString>) -> u8 {
+    // Whoever does not read any more is an error where something is written, and no end.
+    sys::ignore_broken_pipes();
     let mut arguments = arguments.into_iter().peekable();
     match arguments.peek().and_then(|first| first.to_str()) {
         Some("files") => return files::run(),
@@ -50,10 +45,10 @@ pub fn run_from_arguments(arguments: impl IntoIterator<Item = OsString>) -> Exit
         _ => {}
     }
     match boot::run(arguments) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(()) => 0,
         Err(error) => {
             eprintln!("agentbox-init: {error}");
-            ExitCode::from(error.exit_code())
+            error.exit_code()
         }
     }
 }

@@ -32,6 +32,12 @@ impl Ids {
     }
 }
 
+/// A write to a pipe that nobody reads fails, and does not end this process.
+pub(crate) fn ignore_broken_pipes() {
+    // SAFETY: no handler is installed, and it does not fail for this signal.
+    unsafe { libc::signal(libc::SIGPIPE, libc::SIG_IGN) };
+}
+
 /// Blocks SIGCHLD in this thread and the threads it makes, and gives a descriptor that is readable when one
 /// came. No handler ever runs.
 pub(crate) fn child_signals() -> io::Result<OwnedFd> {

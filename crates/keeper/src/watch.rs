@@ -145,19 +145,23 @@ fn serve(
     let unclaimed = sandbox.kept.as_ref().map(|kept| kept.join(UNCLAIMED_FILE));
     let is_unclaimed = || unclaimed.as_ref().is_some_and(|file| file.exists());
     let mut maker = is_unclaimed().then_some(engine);
+    // Whether what is inside ends as it was asked to; how it ended is about to be said.
+    let mut is_emptied = false;
     loop {
         // Looked at each time: one that pleads without end is not waited for either.
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
             return Ok(End::new(Reason::Expired));
         }
+        let unexpected = if is_emptied { PollFlags::empty() } else { PollFlags::IN };
         let mut descriptors = vec![
-            PollFd::from_borrowed_fd(sandbox.jailed.pidfd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(sandbox.jailed.pidfd(), unexpected),
             PollFd::from_borrowed_fd(sandbox.supervisor.pidfd(), PollFlags::IN),
             PollFd::from_borrowed_fd(sandbox.supervisor.socket(), PollFlags::IN),
         ];
         descriptors.extend(disk.as_ref().map(|disk| PollFd::new(disk, PollFlags::IN)));
         descriptors.extend(maker.map(|maker| PollFd::new(maker, PollFlags::IN)));
-        descriptors.extend(sandbox.plan.complaining().map(|it| PollFd::from_borrowed_fd(it, PollFlags::IN)));
+        let complaining = sandbox.plan.complaining().filter(|_| !is_emptied);
+        descriptors.extend(complaining.map(|it| PollFd::from_borrowed_fd(it, PollFlags::IN)));
         if wait_until(&mut descriptors, deadline)? == Waited::InVain {
             return Ok(End::new(Reason::Expired));
         }
@@ -196,6 +200,10 @@ fn serve(
         if let Answered::Over(end) = answer(sandbox, counts, plea) {
             return Ok(end);
         }
+        if plea == Plea::Empty {
+            sandbox.jailed.kill();
+            is_emptied = true;
+        }
     }
 }
 
@@ -212,7 +220,7 @@ pub(crate) fn answer(sandbox: &Sandbox, counts: &mut Counts, plea: Plea) -> Answ
         Plea::Expired => return Answered::Over(End::new(Reason::Expired)),
         Plea::Idle => return Answered::Over(End::new(Reason::Idle)),
         Plea::Exited(code) => return Answered::Over(End::exited(code)),
-        Plea::Limits => Answer::Limits(counts.reached(sandbox.plan.cgroup())),
+        Plea::Limits | Plea::Empty => Answer::Limits(counts.reached(sandbox.plan.cgroup())),
         Plea::Part => sandbox.record.next_part(),
         Plea::Up => return Answered::GoesOn,
     };

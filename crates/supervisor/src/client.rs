@@ -100,7 +100,10 @@ impl House {
         if let Some(network) = &self.network {
             network.close().await;
         }
-        let reached = self.keeper.reached().await;
+        let reached = match reason {
+            StopReason::Exited => self.keeper.empty().await,
+            _ => self.keeper.reached().await,
+        };
         // A keeper that saw it first writes the end itself, and why.
         if reached.is_some() || reason != StopReason::Failed {
             self.record.reached(reached.unwrap_or_default());

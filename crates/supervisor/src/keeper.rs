@@ -100,15 +100,24 @@ impl Keeper {
 
     /// Which limits were reached since the last such question; none where nobody answers any more.
     pub(crate) async fn reached(&self) -> Option<Reached> {
-        match self.ask(Plea::Limits).await {
-            Some(Answer::Limits(reached)) => Some(reached),
-            _ => None,
-        }
+        reached(self.ask(Plea::Limits).await)
+    }
+
+    /// The same, and everything inside ends: nobody is asked for it any more, and it takes its time to go.
+    pub(crate) async fn empty(&self) -> Option<Reached> {
+        reached(self.ask(Plea::Empty).await)
     }
 
     /// The next part of the record, or why there is none.
     pub(crate) async fn next_part(&self) -> Option<Answer> {
         self.ask(Plea::Part).await
+    }
+}
+
+fn reached(answer: Option<Answer>) -> Option<Reached> {
+    match answer {
+        Some(Answer::Limits(reached)) => Some(reached),
+        _ => None,
     }
 }
 

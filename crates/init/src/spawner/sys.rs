@@ -109,7 +109,7 @@ impl Launch {
     }
 
     /// Descriptors 0, 1 and 2 are the streams, and besides them there is only the report, which the program's
-    /// start closes. None of the sources is below 3: init has /dev/null there.
+    /// start closes. None of the sources is below 3: init has others there.
     fn take_descriptors(&self) -> Result<(), c_int> {
         for (number, stream) in self.streams.iter().enumerate() {
             call(Sysno::dup3, [*stream as usize, number, 0, 0, 0])?;
