@@ -74,11 +74,12 @@ pub fn launch(weaken: &Weaken, cgroup: Option<&Cgroup>, streams: &Streams<'_>) -
         log: streams.log.as_raw_fd(),
     };
     let entrance = cgroup.and_then(Cgroup::entrance);
+    let processors = sys::Processors::own().ok();
     match sys::clone_into(first_namespaces(weaken), entrance).map_err(|e| JailError::Namespaces(e.into()))? {
         Cloned::Child => {
             // Our copy of the gate's outer end would keep end-of-file away when the keeper dies.
             let _ = sys::close(gate.as_raw_fd());
-            builder::run(weaken, ends, room.bytes())
+            builder::run(weaken, ends, room.bytes(), processors)
         }
         Cloned::Parent { pid, pidfd } => {
             // Where it begins is for speed alone.
@@ -122,6 +123,8 @@ impl Jailed {
             return Err(JailError::TooManyMounts);
         }
         self.helpers.drain(..).try_for_each(Helper::finish)?;
+        // While it builds, there is enough to do here. It is for speed alone.
+        let _ = sys::keep_elsewhere(self.pid);
         // If the builder is gone, its status says why.
         let _ = self.hand_over(&bytes, &trees);
         Ok(())

@@ -38,13 +38,26 @@ pub(crate) fn lines(path: &Path, mut each: impl FnMut(&[u8])) -> io::Result<()> 
     Ok(())
 }
 
-fn pieces(path: &Path, mut each: impl FnMut(&[u8])) -> io::Result<()> {
+/// A file on a disk: what is less than there is room for is its end. A file of the kernel's may go on.
+pub(crate) fn stored(path: &Path) -> io::Result<Vec<u8>> {
+    let mut contents = Vec::new();
+    read(path, ROOM, |piece| contents.extend_from_slice(piece))?;
+    Ok(contents)
+}
+
+fn pieces(path: &Path, each: impl FnMut(&[u8])) -> io::Result<()> {
+    read(path, 1, each)
+}
+
+/// Piece by piece, up to one of less than `least`.
+fn read(path: &Path, least: usize, mut each: impl FnMut(&[u8])) -> io::Result<()> {
     let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let mut buffer = [0; ROOM];
     loop {
-        match retry_on_intr(|| rustix::io::read(&file, &mut buffer))? {
-            0 => return Ok(()),
-            count => each(&buffer[..count]),
+        let count = retry_on_intr(|| rustix::io::read(&file, &mut buffer))?;
+        each(&buffer[..count]);
+        if count < least {
+            return Ok(());
         }
     }
 }
@@ -57,6 +70,15 @@ pub(crate) fn text(path: &Path) -> io::Result<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_stored_file_is_read_to_its_end() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for length in [0, 1, ROOM - 1, ROOM, ROOM + 1, 2 * ROOM] {
+            std::fs::write(file.path(), vec![7; length]).unwrap();
+            assert_eq!(stored(file.path()).unwrap(), vec![7; length]);
+        }
+    }
 
     #[test]
     fn lines_are_whole_wherever_a_piece_ends() {

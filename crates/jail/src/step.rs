@@ -115,7 +115,7 @@ pub(crate) enum Step<Text = CString, Bytes = Vec<u8>, Tree = OwnedFd> {
         path: Text,
         flags: u64,
     },
-    /// Something that nobody is to reach, behind something else; where it has gone meanwhile, nothing is to be hidden.
+    /// Something that nobody is to reach, behind something else; where it is not there, nothing is to be hidden.
     Cover {
         with: Text,
         path: Text,
@@ -194,7 +194,12 @@ impl Laid<'_> {
                 sys::mount(c"none", path, None, libc::MS_BIND | libc::MS_REMOUNT | flags, None)
             }
             Self::Cover { with, path } => match sys::mount(with, path, None, libc::MS_BIND, None) {
-                Err(Errno(libc::ENOENT)) => Ok(()),
+                // Which of the two is not there?
+                Err(Errno(libc::ENOENT)) => match sys::open(path, libc::O_PATH, 0) {
+                    Err(Errno(libc::ENOENT)) => Ok(()),
+                    Err(errno) => Err(errno),
+                    Ok(there) => sys::close(there).and(Err(Errno(libc::ENOENT))),
+                },
                 covered => covered,
             },
             Self::FileSystem { kind, path, flags, options } => {

@@ -3,9 +3,12 @@
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::mem::MaybeUninit;
 use std::path::Path;
 
 use policy::{AGENT_GID, AGENT_UID, SandboxSpec};
+
+use rustix::fs::{Mode, OFlags, RawDir, open};
 
 use crate::error::JailError;
 use crate::read;
@@ -74,7 +77,7 @@ pub(super) fn steps(host: &Path) -> Result<Vec<Step>, JailError> {
             steps.push(Step::Bind { source: host_path(&source)?, path, bound: Bound::ReadOnly });
         } else if metadata.is_file() && metadata.len() <= COPIED {
             // What the caller cannot read is none of the sandbox's business.
-            if let Ok(contents) = read::bytes(&source) {
+            if let Ok(contents) = read::stored(&source) {
                 steps.push(Step::File { path, contents });
             }
         } else if metadata.is_file() {
@@ -91,17 +94,22 @@ pub(super) fn steps(host: &Path) -> Result<Vec<Step>, JailError> {
     Ok(parents)
 }
 
-/// The allowed names that exist, patterns filled in.
+/// The allowed names that exist, as far as their first part says, patterns filled in. Most of the list is of other
+/// distributions, and need not be looked for.
 fn allowed_names(etc: &Path) -> Vec<String> {
-    let (patterns, names): (Vec<&str>, Vec<&str>) = ALLOWED.iter().partition(|name| name.ends_with('*'));
-    let mut names: Vec<String> = names.into_iter().map(str::to_owned).collect();
-    let entries = fs::read_dir(etc).into_iter().flatten().flatten();
-    let there: Vec<String> = entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
-    // Most of the list is of other distributions, and need not be looked for.
-    names.retain(|name| there.iter().any(|there| name.split('/').next() == Some(there)));
-    let matches =
-        |name: &String| patterns.iter().any(|pattern| name.starts_with(pattern.trim_end_matches('*')));
-    names.extend(there.into_iter().filter(matches));
+    let mut names = Vec::new();
+    let Ok(directory) = open(etc, OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty()) else {
+        return names;
+    };
+    let mut room = [MaybeUninit::uninit(); 16 * 1024];
+    let mut entries = RawDir::new(directory, &mut room);
+    while let Some(Ok(entry)) = entries.next() {
+        let Ok(there) = entry.file_name().to_str() else { continue };
+        names.extend(ALLOWED.iter().filter_map(|allowed| match allowed.strip_suffix('*') {
+            Some(beginning) => there.starts_with(beginning).then(|| there.to_owned()),
+            None => (allowed.split('/').next() == Some(there)).then(|| (*allowed).to_owned()),
+        }));
+    }
     names.sort();
     names
 }

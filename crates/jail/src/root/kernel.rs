@@ -34,6 +34,10 @@ pub(super) fn steps(nesting: Nesting) -> Result<Vec<Step>, JailError> {
         options: None,
     }];
     steps.extend(settings(nesting)?);
+    for name in HIDDEN_FILES {
+        let (with, path) = (inside(Path::new("/dev/null"))?, inside(&Path::new("/proc").join(name))?);
+        steps.push(Step::Cover { with, path });
+    }
     let mut cover = |name: &str, with: &str, flags: u64| -> Result<(), JailError> {
         let path = inside(&Path::new("/proc").join(name))?;
         let source = if with.is_empty() { path.clone() } else { inside(Path::new(with))? };
@@ -41,9 +45,6 @@ pub(super) fn steps(nesting: Nesting) -> Result<Vec<Step>, JailError> {
         Ok(())
     };
     let present = |name: &&&str| Path::new("/proc").join(name).exists();
-    for name in HIDDEN_FILES.iter().filter(present) {
-        cover(name, "/dev/null", 0)?;
-    }
     for name in HIDDEN_DIRECTORIES.iter().filter(present) {
         cover(name, "/.agentbox/empty", SEALED)?;
     }

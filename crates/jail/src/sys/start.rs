@@ -187,23 +187,54 @@ fn call(number: Sysno, [a, b, c]: [usize; 3]) -> Result<usize, c_int> {
     unsafe { syscall3(number, a, b, c) }.map_err(|errno| errno.into_raw())
 }
 
+/// The processors that a process may run on.
+#[derive(Clone, Copy)]
+pub(crate) struct Processors {
+    words: [u64; 128],
+    size: usize,
+}
+
+impl Processors {
+    /// Ours.
+    pub(crate) fn own() -> Outcome<Self> {
+        let mut words = [0; 128];
+        let size = raw!(libc::SYS_sched_getaffinity, 0, size_of_val(&words), words.as_mut_ptr())? as usize;
+        Ok(Self { words, size })
+    }
+
+    /// Without the one that we run on at the moment; none where that is the only one.
+    fn others(mut self) -> Outcome<Option<Self>> {
+        let mut here = 0_u32;
+        raw!(libc::SYS_getcpu, &raw mut here, NULL, NULL)?;
+        if let Some(word) = self.words.get_mut(here as usize / 64) {
+            *word &= !(1 << (here % 64));
+        }
+        Ok(Some(self).filter(|others| others.words.iter().any(|word| *word != 0)))
+    }
+
+    /// Lets a process run on these alone; 0 is whoever asks.
+    pub(crate) fn give_to(&self, pid: i32) -> Outcome {
+        raw!(libc::SYS_sched_setaffinity, pid, self.size, self.words.as_ptr()).map(drop)
+    }
+}
+
 /// Lets a process that was just made begin on another processor than ours, where there is one. The kernel leaves it behind
 /// its maker when all are busy at that moment, and does not look again when one falls idle soon after.
 pub(crate) fn send_elsewhere(pid: i32) -> Outcome {
-    let mut all = [0_u64; 128];
-    let size = raw!(libc::SYS_sched_getaffinity, 0, size_of_val(&all), all.as_mut_ptr())? as usize;
-    let mut here = 0_u32;
-    raw!(libc::SYS_getcpu, &raw mut here, NULL, NULL)?;
-    let mut others = all;
-    if let Some(word) = others.get_mut(here as usize / 64) {
-        *word &= !(1 << (here % 64));
-    }
-    if others.iter().all(|word| *word == 0) {
-        return Ok(());
-    }
-    raw!(libc::SYS_sched_setaffinity, pid, size, others.as_ptr())?;
+    let all = Processors::own()?;
+    let Some(others) = all.others()? else { return Ok(()) };
+    others.give_to(pid)?;
     // It is only to begin there.
-    raw!(libc::SYS_sched_setaffinity, pid, size, all.as_ptr()).map(drop)
+    all.give_to(pid)
+}
+
+/// Lets a process stay away from our processor, where there is another one, until it takes all again: the kernel wakes who
+/// is told something where it was told, as if whoever told it were about to wait.
+pub(crate) fn keep_elsewhere(pid: i32) -> Outcome {
+    match Processors::own()?.others()? {
+        Some(others) => others.give_to(pid),
+        None => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -245,17 +276,24 @@ mod tests {
 
     #[test]
     fn where_a_process_begins_is_not_where_it_has_to_stay() {
-        let mut child = Command::new("sleep").arg("30").spawn().unwrap();
-        send_elsewhere(child.id().cast_signed()).unwrap();
+        let mut process = Command::new("sleep").arg("30").spawn().unwrap();
+        let pid = process.id().cast_signed();
         let allowed = |process: &Path| {
             let status = fs::read_to_string(process.join("status")).unwrap();
             status.lines().find(|line| line.starts_with("Cpus_allowed:")).unwrap().to_owned()
         };
-        assert_eq!(
-            allowed(&Path::new("/proc").join(child.id().to_string())),
-            allowed(Path::new("/proc/self"))
-        );
-        child.kill().unwrap();
-        child.wait().unwrap();
+        let (child, allowed_to_us) =
+            (Path::new("/proc").join(pid.to_string()), allowed(Path::new("/proc/self")));
+        send_elsewhere(pid).unwrap();
+        assert_eq!(allowed(&child), allowed_to_us);
+        keep_elsewhere(pid).unwrap();
+        let all = Processors::own().unwrap();
+        if all.words.iter().map(|word| word.count_ones()).sum::<u32>() > 1 {
+            assert_ne!(allowed(&child), allowed_to_us);
+        }
+        all.give_to(pid).unwrap();
+        assert_eq!(allowed(&child), allowed_to_us);
+        process.kill().unwrap();
+        process.wait().unwrap();
     }
 }
