@@ -74,7 +74,7 @@ RUST_TEST_THREADS="${RUST_TEST_THREADS:-8}" env --default-signal=INT,QUIT cargo 
 
 # On other backends: every wall, and of all else that a sandbox promises one test of each kind, by name; the long form runs all.
 kinds=(
-  mounts::a_repository mounts::new_files exits::out_of_memory exits::ended_by streams::binary_both streams::opened_again terminal::control_c
+  environment::every mounts::a_repository mounts::new_files exits::out_of_memory exits::ended_by streams::binary_both streams::opened_again terminal::control_c
   endings::everything_ends endings::a_killed_process options::limits
   cycle::made_used cycle::nothing_is_left files::a_tree_goes passing:: pause::what_is_paused pause::limits_of ports::traffic::much
   record::everything record::whoever ends::limits terminals::a_run_is_left usage::what_ usage::one_that

@@ -1,4 +1,4 @@
-//! Variables: built from nothing, and what the owner names.
+//! Variables: built from nothing, and what the owner names. And the processors, of which all are there.
 
 use std::fs;
 
@@ -49,6 +49,12 @@ callers!(from_nothing, |caller| {
     let agentbox =
         Agentbox::shipped(caller).env("SECRET_TOKEN", "canary").env("SSH_AUTH_SOCK", "/tmp/canary");
     assert_eq!(variables(agentbox), nothing());
+});
+
+callers!(every_processor, |caller| {
+    // While the walls go up there was one less.
+    let outside = std::thread::available_parallelism().unwrap().to_string();
+    assert_eq!(Agentbox::shipped(caller).run(["nproc"]).assert_success().stdout().trim(), outside);
 });
 
 callers!(by_value_and_by_name, |caller| {
