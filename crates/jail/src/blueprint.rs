@@ -40,6 +40,8 @@ pub(crate) struct Brief<'bytes> {
     pub(crate) wiring: Option<Wiring<&'bytes [u8]>>,
     /// Resource limits, by their numbers.
     pub(crate) limits: [Option<(u32, u64)>; MOST_LIMITS],
+    /// The processors that whatever runs inside may run on, as the kernel has them.
+    pub(crate) processors: &'bytes [u8],
     /// How many of the descriptors, the first, are files to move oneself into a cgroup by.
     doors: usize,
     /// Who puts up the last walls, within those that are built here.
@@ -105,6 +107,7 @@ impl<'bytes> Blueprint<'bytes> {
             let (resource, value) = (u32::try_from(self.number()?).ok()?, self.number()?);
             *limit = (resource != NO_LIMIT).then_some((resource, value));
         }
+        let processors = self.sized()?;
         let doors = usize::try_from(self.number()?).ok()?;
         let last = match (self.text()?, self.flag()?) {
             (path, _) if path.is_empty() => Last::Builder,
@@ -121,6 +124,7 @@ impl<'bytes> Blueprint<'bytes> {
             nesting,
             wiring,
             limits,
+            processors,
             doors,
             last,
         })
@@ -304,6 +308,7 @@ mod tests {
                     cable: flags[0].then_some(Cable { pair: b"456", here: [b"7", b""], there: [b"8", b"9"] }),
                 }),
                 limits: std::array::from_fn(|_| limits.next()),
+                processors: &host_name,
                 doors,
                 last,
             };

@@ -13,7 +13,7 @@ use crate::filters;
 use crate::network::Led;
 use crate::root::INIT;
 use crate::seccomp;
-use crate::sys::{self, Errno, Outcome, Pointers, Processors};
+use crate::sys::{self, Errno, Outcome, Pointers};
 use crate::weaken::Weaken;
 use reading::{read_arguments, receive, run_steps};
 
@@ -112,20 +112,15 @@ impl Failure {
     }
 }
 
-/// Builds and becomes init, or says why not and ends. `processors` are those that whatever runs inside may run on.
-pub(crate) fn run(weaken: &Weaken, ends: Ends, room: &mut [u8], processors: Option<Processors>) -> ! {
-    let Err(failure) = build(weaken, ends, room, processors);
+/// Builds and becomes init, or says why not and ends.
+pub(crate) fn run(weaken: &Weaken, ends: Ends, room: &mut [u8]) -> ! {
+    let Err(failure) = build(weaken, ends, room);
     let _ = sys::write(ends.status, &failure.to_bytes());
     sys::exit(1)
 }
 
 /// The one straight line. The order matters and each step says why it stands where it does.
-fn build(
-    weaken: &Weaken,
-    ends: Ends,
-    room: &mut [u8],
-    processors: Option<Processors>,
-) -> Result<std::convert::Infallible, Failure> {
+fn build(weaken: &Weaken, ends: Ends, room: &mut [u8]) -> Result<std::convert::Infallible, Failure> {
     let at = |phase| move |errno: Errno| Failure { phase, step: 0, errno: errno.0 };
     let keeps = |wall| weaken.keeps(wall);
 
@@ -197,7 +192,7 @@ fn build(
         sys::write(status, &note.to_bytes()).map_err(at(Phase::Descriptors))?;
     }
     // Until here it was kept away from its keeper's. Where all cannot be had again, there are some.
-    let _ = processors.map(|all| all.give_to(0));
+    let _ = sys::take_processors(brief.processors);
     let failure = match brief.last {
         Last::Builder => become_init(weaken, brief.nesting, &arguments),
         Last::Runtime(path) => become_runtime(path, &arguments),

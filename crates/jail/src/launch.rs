@@ -74,12 +74,11 @@ pub fn launch(weaken: &Weaken, cgroup: Option<&Cgroup>, streams: &Streams<'_>) -
         log: streams.log.as_raw_fd(),
     };
     let entrance = cgroup.and_then(Cgroup::entrance);
-    let processors = sys::Processors::own().ok();
     match sys::clone_into(first_namespaces(weaken), entrance).map_err(|e| JailError::Namespaces(e.into()))? {
         Cloned::Child => {
             // Our copy of the gate's outer end would keep end-of-file away when the keeper dies.
             let _ = sys::close(gate.as_raw_fd());
-            builder::run(weaken, ends, room.bytes(), processors)
+            builder::run(weaken, ends, room.bytes())
         }
         Cloned::Parent { pid, pidfd } => {
             // Where it begins is for speed alone.
@@ -117,14 +116,17 @@ impl Jailed {
 
     /// Waits until the builder has its ids and gives it the plan; it goes on to the end.
     pub fn build(&mut self, plan: &Plan, root: &Rooted) -> Result<(), JailError> {
-        let Draft { bytes, trees } = Draft::new(plan, root);
+        // Not before there is an order: until then our own maker may keep us away from its processor.
+        let processors = sys::Processors::own().ok();
+        let all = processors.map(|own| own.bytes()).unwrap_or_default();
+        let Draft { bytes, trees } = Draft::new(plan, root, &all);
         let too_many = trees.len() > MOST_TREES || root.init_arguments.len() > MOST_ARGUMENTS;
         if too_many || bytes.len() > blueprint::LARGEST {
             return Err(JailError::TooManyMounts);
         }
         self.helpers.drain(..).try_for_each(Helper::finish)?;
         // While it builds, there is enough to do here. It is for speed alone.
-        let _ = sys::keep_elsewhere(self.pid);
+        let _ = processors.map(|own| own.keep_elsewhere(self.pid));
         // If the builder is gone, its status says why.
         let _ = self.hand_over(&bytes, &trees);
         Ok(())

@@ -1,6 +1,7 @@
 //! Reads small files in as few system calls as can be: the kernel writes many of its own anew for each.
 
 use std::io;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags, open};
@@ -38,25 +39,32 @@ pub(crate) fn lines(path: &Path, mut each: impl FnMut(&[u8])) -> io::Result<()> 
     Ok(())
 }
 
-/// A file on a disk: what is less than there is room for is its end. A file of the kernel's may go on.
-pub(crate) fn stored(path: &Path) -> io::Result<Vec<u8>> {
+/// A file on a disk of about this length: from there on, what is less than there is room for is its end. A file of the
+/// kernel's has no length, and may go on.
+pub(crate) fn stored(path: &Path, length: u64) -> io::Result<Vec<u8>> {
     let mut contents = Vec::new();
-    read(path, ROOM, |piece| contents.extend_from_slice(piece))?;
+    read(path, |piece| {
+        contents.extend_from_slice(piece);
+        let is_all = piece.len() < ROOM && contents.len() as u64 >= length;
+        if is_all { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
     Ok(contents)
 }
 
-fn pieces(path: &Path, each: impl FnMut(&[u8])) -> io::Result<()> {
-    read(path, 1, each)
+fn pieces(path: &Path, mut each: impl FnMut(&[u8])) -> io::Result<()> {
+    read(path, |piece| {
+        each(piece);
+        ControlFlow::Continue(())
+    })
 }
 
-/// Piece by piece, up to one of less than `least`.
-fn read(path: &Path, least: usize, mut each: impl FnMut(&[u8])) -> io::Result<()> {
+/// Piece by piece, to the end or for as long as more is wanted.
+fn read(path: &Path, mut each: impl FnMut(&[u8]) -> ControlFlow<()>) -> io::Result<()> {
     let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
     let mut buffer = [0; ROOM];
     loop {
         let count = retry_on_intr(|| rustix::io::read(&file, &mut buffer))?;
-        each(&buffer[..count]);
-        if count < least {
+        if count == 0 || each(&buffer[..count]).is_break() {
             return Ok(());
         }
     }
@@ -76,7 +84,10 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         for length in [0, 1, ROOM - 1, ROOM, ROOM + 1, 2 * ROOM] {
             std::fs::write(file.path(), vec![7; length]).unwrap();
-            assert_eq!(stored(file.path()).unwrap(), vec![7; length]);
+            // It may have grown, or shrunk, since it was looked at.
+            for told in [0, 1, length as u64, length as u64 + 1] {
+                assert_eq!(stored(file.path(), told).unwrap(), vec![7; length]);
+            }
         }
     }
 

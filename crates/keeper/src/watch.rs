@@ -25,6 +25,9 @@ use crate::walls::{hear_out, wait_for_walls};
 /// How long past its life time a sandbox may take to end by itself.
 const OVERTIME: Duration = Duration::from_secs(20);
 
+/// How long a supervisor may take to say how what it had emptied has ended: its record may be on a slow disk.
+const PARTING: Duration = Duration::from_secs(30);
+
 /// Watches until the sandbox is over, then ends everything inside and removes the cgroups. The supervisor is given
 /// back where it still says its last words.
 pub(crate) fn watch(mut sandbox: Sandbox, engine: &UnixStream, remains: &Remains) -> Watched {
@@ -134,7 +137,7 @@ fn serve(
     heard: &mut Heard,
 ) -> Result<End, KeeperError> {
     // The supervisor ends it in time and with good grace; one that does not is not asked again.
-    let deadline = sandbox.lifetime.and_then(|lifetime| Instant::now().checked_add(lifetime + OVERTIME));
+    let mut deadline = sandbox.lifetime.and_then(|lifetime| Instant::now().checked_add(lifetime + OVERTIME));
     let disk = sandbox.kept.as_ref().map(|kept| {
         let mut trees = jail::KEPT.map(|(name, _)| kept.join(name)).to_vec();
         // Beside it is only what the kernel works with, in a directory that it closes.
@@ -150,7 +153,7 @@ fn serve(
     loop {
         // Looked at each time: one that pleads without end is not waited for either.
         if deadline.is_some_and(|deadline| Instant::now() >= deadline) {
-            return Ok(End::new(Reason::Expired));
+            return Ok(too_late(sandbox, is_emptied));
         }
         let unexpected = if is_emptied { PollFlags::empty() } else { PollFlags::IN };
         let mut descriptors = vec![
@@ -163,7 +166,7 @@ fn serve(
         let complaining = sandbox.plan.complaining().filter(|_| !is_emptied);
         descriptors.extend(complaining.map(|it| PollFd::from_borrowed_fd(it, PollFlags::IN)));
         if wait_until(&mut descriptors, deadline)? == Waited::InVain {
-            return Ok(End::new(Reason::Expired));
+            return Ok(too_late(sandbox, is_emptied));
         }
         let mut others = descriptors[3..].iter().map(|descriptor| !descriptor.revents().is_empty());
         let too_much = disk.is_some() && others.next() == Some(true);
@@ -203,8 +206,15 @@ fn serve(
         if plea == Plea::Empty {
             sandbox.jailed.kill();
             is_emptied = true;
+            let parting = Instant::now() + PARTING;
+            deadline = Some(deadline.map_or(parting, |deadline| deadline.min(parting)));
         }
     }
+}
+
+/// The end of one that should have been over by itself.
+fn too_late(sandbox: &Sandbox, is_emptied: bool) -> End {
+    if is_emptied { End::of_supervisor(&sandbox.supervisor) } else { End::new(Reason::Expired) }
 }
 
 /// What came of a plea.

@@ -32,7 +32,7 @@ struct Record<'step> {
 }
 
 impl<'plan> Draft<'plan> {
-    pub(crate) fn new(plan: &'plan Plan, root: &'plan Rooted) -> Self {
+    pub(crate) fn new(plan: &'plan Plan, root: &'plan Rooted, processors: &[u8]) -> Self {
         let mut draft = Self::default();
         draft.trees.extend(plan.cgroup.iter().flat_map(Cgroup::doors));
         let doors = draft.trees.len();
@@ -47,6 +47,7 @@ impl<'plan> Draft<'plan> {
             nesting: plan.nesting,
             wiring: plan.wiring.as_ref().map(Wiring::laid),
             limits: std::array::from_fn(|_| limits.next()),
+            processors,
             doors,
             last: plan.yard.as_ref().map_or(Last::Builder, Yard::last),
         });
@@ -78,6 +79,7 @@ impl<'plan> Draft<'plan> {
             self.put_number(u64::from(resource));
             self.put_number(value);
         }
+        self.put_sized(brief.processors);
         self.put_number(brief.doors as u64);
         let (path, own_kernel) = match brief.last {
             Last::Builder => (c"", false),

@@ -190,7 +190,11 @@ pub fn remove_directories(directories: &[PathBuf]) -> io::Result<()> {
 fn remove_directory(directory: &Path) -> io::Result<()> {
     once_empty(|| match fs::remove_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-        removed => removed.inspect_err(|_| kill_all(directory)),
+        Err(error) if is_busy(&error) => {
+            kill_all(directory);
+            Err(error)
+        }
+        removed => removed,
     })
 }
 
@@ -198,13 +202,17 @@ fn remove_directory(directory: &Path) -> io::Result<()> {
 fn once_empty(mut remove: impl FnMut() -> io::Result<()>) -> io::Result<()> {
     for attempt in 1..60 {
         match remove() {
-            Err(error) if error.raw_os_error() == Some(libc::EBUSY) => {
+            Err(error) if is_busy(&error) => {
                 std::thread::sleep(std::time::Duration::from_millis(attempt));
             }
             removed => return removed,
         }
     }
     remove()
+}
+
+fn is_busy(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(libc::EBUSY)
 }
 
 /// Kills what is in a cgroup; on v1, which cannot do that by itself, one by one.

@@ -77,7 +77,7 @@ pub(super) fn steps(host: &Path) -> Result<Vec<Step>, JailError> {
             steps.push(Step::Bind { source: host_path(&source)?, path, bound: Bound::ReadOnly });
         } else if metadata.is_file() && metadata.len() <= COPIED {
             // What the caller cannot read is none of the sandbox's business.
-            if let Ok(contents) = read::stored(&source) {
+            if let Ok(contents) = read::stored(&source, metadata.len()) {
                 steps.push(Step::File { path, contents });
             }
         } else if metadata.is_file() {
@@ -111,6 +111,8 @@ fn allowed_names(etc: &Path) -> Vec<String> {
         }));
     }
     names.sort();
+    // One that is replaced meanwhile may be listed twice.
+    names.dedup();
     names
 }
 

@@ -212,9 +212,20 @@ impl Processors {
         Ok(Some(self).filter(|others| others.words.iter().any(|word| *word != 0)))
     }
 
-    /// Lets a process run on these alone; 0 is whoever asks.
-    pub(crate) fn give_to(&self, pid: i32) -> Outcome {
+    /// Lets a process run on these alone.
+    fn give_to(&self, pid: i32) -> Outcome {
         raw!(libc::SYS_sched_setaffinity, pid, self.size, self.words.as_ptr()).map(drop)
+    }
+
+    /// Lets a process stay away from the one that we run on, where there is another, until it takes all again: the kernel
+    /// wakes who is told something where it was told, as if whoever told it were about to wait.
+    pub(crate) fn keep_elsewhere(self, pid: i32) -> Outcome {
+        self.others()?.map_or(Ok(()), |others| others.give_to(pid))
+    }
+
+    /// As the kernel has them.
+    pub(crate) fn bytes(&self) -> Vec<u8> {
+        self.words.iter().flat_map(|word| word.to_ne_bytes()).take(self.size).collect()
     }
 }
 
@@ -228,13 +239,9 @@ pub(crate) fn send_elsewhere(pid: i32) -> Outcome {
     all.give_to(pid)
 }
 
-/// Lets a process stay away from our processor, where there is another one, until it takes all again: the kernel wakes who
-/// is told something where it was told, as if whoever told it were about to wait.
-pub(crate) fn keep_elsewhere(pid: i32) -> Outcome {
-    match Processors::own()?.others()? {
-        Some(others) => others.give_to(pid),
-        None => Ok(()),
-    }
+/// Has the calling process run on these, as [`Processors::bytes`] has them. After clone: nothing is allocated.
+pub(crate) fn take_processors(bytes: &[u8]) -> Outcome {
+    raw!(libc::SYS_sched_setaffinity, 0, bytes.len(), bytes.as_ptr()).map(drop)
 }
 
 #[cfg(test)]
@@ -286,13 +293,15 @@ mod tests {
             (Path::new("/proc").join(pid.to_string()), allowed(Path::new("/proc/self")));
         send_elsewhere(pid).unwrap();
         assert_eq!(allowed(&child), allowed_to_us);
-        keep_elsewhere(pid).unwrap();
         let all = Processors::own().unwrap();
+        all.keep_elsewhere(pid).unwrap();
         if all.words.iter().map(|word| word.count_ones()).sum::<u32>() > 1 {
             assert_ne!(allowed(&child), allowed_to_us);
         }
         all.give_to(pid).unwrap();
         assert_eq!(allowed(&child), allowed_to_us);
+        take_processors(&all.bytes()).unwrap();
+        assert_eq!(allowed(Path::new("/proc/self")), allowed_to_us);
         process.kill().unwrap();
         process.wait().unwrap();
     }
