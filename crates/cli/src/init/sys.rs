@@ -1,10 +1,5 @@
-//! The program that becomes PID 1 of every sandbox. A file of its own, small and static, so that one copy in
-//! memory serves all sandboxes and none of the owner's code is inside.
-//!
-//! It begins where C programs do: what the language does before its own `main` are calls that nothing here needs, and on
-//! gVisor's kernel calls are what a start consists of.
+//! Where the loader enters. It gives the program its words, and nothing else comes before.
 
-#![no_main]
 #![expect(
     unsafe_code,
     reason = "a program without the language's own start is given its words by the loader"
@@ -12,9 +7,6 @@
 
 use std::ffi::{CStr, OsStr, OsString, c_char, c_int};
 use std::os::unix::ffi::OsStrExt as _;
-
-#[global_allocator]
-static HEAP: heap::Heap = heap::Heap::new();
 
 // SAFETY: there is no other function of that name: this program has no `main` of the language's.
 #[unsafe(no_mangle)]
