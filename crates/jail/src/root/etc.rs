@@ -7,7 +7,6 @@ use std::mem::MaybeUninit;
 use std::path::Path;
 
 use policy::{AGENT_GID, AGENT_UID, SandboxSpec};
-
 use rustix::fs::{Mode, OFlags, RawDir, open};
 
 use crate::error::JailError;
