@@ -1,8 +1,9 @@
 //! Which command does what.
 
+use std::ffi::CStr;
 use std::process::ExitCode;
 
-use engine::{EngineError, WaitingKeeper};
+use engine::{EngineError, Heritage, WaitingKeeper};
 
 use crate::arguments::{Arguments, Subcommand};
 use crate::failure::Failure;
@@ -57,8 +58,10 @@ pub(crate) fn dispatch(
     }
 }
 
-/// Whether no command will run; what stands after `--` is the command's own.
-pub(crate) fn asks_for_help() -> bool {
-    let mut ours = std::env::args_os().take_while(|argument| argument != "--");
-    ours.any(|argument| argument == "--help" || argument == "-h")
+/// Whether a command will run in a new sandbox, as far as the words say at first sight; what stands after `--` is the
+/// command's own.
+pub(crate) fn starts_a_sandbox(heritage: &Heritage) -> bool {
+    let mut words = heritage.words().skip(1).map(CStr::to_bytes);
+    matches!(words.next(), Some(b"run" | b"create"))
+        && !words.take_while(|word| word != b"--").any(|word| word == b"--help" || word == b"-h")
 }

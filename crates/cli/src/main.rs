@@ -42,27 +42,31 @@ use std::process::ExitCode;
 static HEAP: heap::Heap = heap::Heap::new();
 
 use engine::doctor::LIMITS_PROBE;
-use engine::{IMAGE_WORKER, RECORD_BASE, WaitingKeeper};
+use engine::{Heritage, IMAGE_WORKER, RECORD_BASE, WaitingKeeper};
 
 use arguments::Arguments;
 
 fn main() -> ExitCode {
+    // The keeper starts first of all, while nothing of the caller's is in our memory, and gets ready while the arguments are
+    // read; where they are wrong, it ends without an order.
+    let starting = Heritage::find().filter(dispatch::starts_a_sandbox);
+    let keeper = starting.map(|heritage| WaitingKeeper::fork(heritage, keep));
     // The process behind a sandbox takes its orders over a socket and has no arguments to parse.
     let word = std::env::args_os().nth(1);
-    let word = word.as_ref().and_then(|word| word.to_str());
-    match word {
-        Some("keeper") => return keeper::main(supervisor::main),
+    match word.as_ref().and_then(|word| word.to_str()) {
+        Some("keeper") => return keep(),
         Some(proxy::WORD) => return proxy::confined(),
         Some(RECORD_BASE) => return engine::record_base(std::env::args_os().skip(2)),
         Some(IMAGE_WORKER) => return engine::image_worker(),
         Some(LIMITS_PROBE) => return engine::doctor::limits_probe(),
         _ => {}
     }
-    // The keeper starts while the arguments are read; where they are wrong, it ends without an order.
-    let starts = matches!(word, Some("run" | "create"));
-    let keeper = (starts && !dispatch::asks_for_help()).then(WaitingKeeper::start);
     match Arguments::read() {
         Ok(arguments) => dispatch::dispatch(arguments, keeper).unwrap_or_else(|failure| failure.print()),
         Err(error) => failure::usage(&error),
     }
+}
+
+fn keep() -> ExitCode {
+    keeper::main(supervisor::main)
 }

@@ -104,7 +104,7 @@ pub fn find_outside(program: &OsStr) -> Option<PathBuf> {
 /// For the negative control of the environment's wall: everything of the caller's.
 #[cfg(feature = "weaken")]
 fn inherit_weakened(variables: &mut BTreeMap<String, String>) {
-    if !jail::Weaken::from_environment().keeps(policy::Wall::Environment) {
+    if !jail::Weaken::current().keeps(policy::Wall::Environment) {
         variables.extend(env::vars());
     }
 }
@@ -112,7 +112,7 @@ fn inherit_weakened(variables: &mut BTreeMap<String, String>) {
 /// For the negative control of the agent's own wall: root inside.
 #[cfg(feature = "weaken")]
 fn user(spec: &SandboxSpec) -> User {
-    let keeps = jail::Weaken::from_environment().keeps(policy::Wall::NonRoot);
+    let keeps = jail::Weaken::current().keeps(policy::Wall::NonRoot);
     if keeps { spec.user } else { User { uid: 0, gid: 0 } }
 }
 

@@ -48,6 +48,7 @@ pub use error::EngineError;
 pub use files::{FileError, Files};
 pub use handover::{KeeperEvent, Loss, Problem, Reason, Stay};
 pub use imaging::{IMAGE_WORKER, ImageUser, ReadyImage, Worker, image_worker};
+pub use jail::Heritage;
 pub use kept::Unclaimed;
 pub use network::{Held, Watched, read_allowlist, standing_rules};
 pub use pause::Pause;

@@ -4,14 +4,15 @@
 use std::env;
 use std::ffi::OsString;
 use std::fs::File;
+use std::io;
 use std::net::TcpListener;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 
 use handover::{HandoverError, KeeperEvent, KeeperOrder};
-use jail::Anew;
+use jail::{Anew, Heritage};
 use tokio::io::AsyncReadExt as _;
 
 use crate::error::EngineError;
@@ -23,8 +24,8 @@ const LARGEST_EVENT: usize = 1 << 20;
 /// The word by which our own program is a keeper.
 const KEEPER: &str = "keeper";
 
-/// A keeper that has been started and waits for its order; dropped without one, it ends. It is a program of its own
-/// and no fork of the caller's: its supervisor must not have the caller's memory, where keys may be.
+/// A keeper that has been started and waits for its order; dropped without one, it ends. It has nothing of the caller's
+/// memory, where keys may be: its supervisor must not either.
 #[derive(Debug)]
 pub struct WaitingKeeper {
     socket: UnixStream,
@@ -59,16 +60,33 @@ impl Process {
 impl WaitingKeeper {
     /// Starts one, in a scope where one is needed and to be had.
     pub fn start() -> Result<Self, EngineError> {
-        let in_scope =
-            scope::prefix("agentbox sandbox").and_then(|prefix| Self::start_in_scope(&prefix).ok());
-        in_scope.map_or_else(Self::start_outside, Ok)
+        Self::in_scope().map_or_else(Self::start_outside, Ok)
+    }
+
+    /// The same for a program that has not read a word or a variable of its caller's but by `heritage`: such a one is
+    /// forked, to live `life`, unless it needs a scope.
+    pub fn fork(heritage: Heritage, life: fn() -> ExitCode) -> Result<Self, EngineError> {
+        let forked =
+            || Self::start_as(|socket, variables| Anew::fork(heritage, life, (KEEPER, socket), variables));
+        Self::in_scope().map_or_else(forked, Ok)
+    }
+
+    fn in_scope() -> Option<Self> {
+        let prefix = scope::prefix("agentbox sandbox")?;
+        Self::start_in_scope(&prefix).ok()
     }
 
     /// Starts a keeper with nothing but its socket: no variable, no descriptor, no terminal of the caller's.
     fn start_outside() -> Result<Self, EngineError> {
+        Self::start_as(|socket, variables| Anew::start(KEEPER, socket, variables))
+    }
+
+    fn start_as(
+        start: impl FnOnce(BorrowedFd<'_>, &[(&str, OsString)]) -> io::Result<Anew>,
+    ) -> Result<Self, EngineError> {
         let (socket, inner) = UnixStream::pair().map_err(EngineError::Keeper)?;
         let variables: Vec<_> = weakening().into_iter().chain(failpoint::variable()).collect();
-        let keeper = Anew::start(KEEPER, inner.as_fd(), &variables).map_err(EngineError::Keeper)?;
+        let keeper = start(inner.as_fd(), &variables).map_err(EngineError::Keeper)?;
         Ok(Self { socket, process: Process::Anew(keeper) })
     }
 

@@ -52,6 +52,7 @@ pub use root::{
 };
 pub use subordinates::{SubordinateRange, Subordinates};
 pub use survey::Survey;
+pub use sys::Heritage;
 pub use weaken::Weaken;
 pub use yard::{Face, complaints, host_limits, report_pids, written_over_image};
 

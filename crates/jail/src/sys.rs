@@ -37,11 +37,13 @@ macro_rules! raw {
 }
 
 mod arrival;
+mod heritage;
 mod mounts;
 mod privileges;
 mod start;
 
 pub(crate) use arrival::{Pointers, Room, execute, hand_out, receive};
+pub use heritage::Heritage;
 pub(crate) use mounts::{
     MountAttributes, attach_tree, clone_tree, mount, set_mount_attributes, set_tree_attributes,
     unmount_detached,

@@ -32,10 +32,17 @@ impl Weaken {
     /// The walls named in the variable AGENTBOX_WEAKEN, separated by commas.
     #[cfg(feature = "weaken")]
     #[must_use]
-    pub fn from_environment() -> Self {
+    pub fn current() -> Self {
         let names = std::env::var("AGENTBOX_WEAKEN").unwrap_or_default();
         let named = |wall: &&Wall| names.split(',').any(|name| name == wall.name());
         Self { walls: Wall::ALL.iter().filter(named).copied().collect() }
+    }
+
+    /// What a test took away from this process: nothing.
+    #[cfg(not(feature = "weaken"))]
+    #[must_use]
+    pub const fn current() -> Self {
+        Self::nothing()
     }
 
     /// Whether `wall` stands.

@@ -42,7 +42,7 @@ impl Begun {
         // Init has nothing to say but its exit code; what is on its stderr could come from anywhere.
         let log = fs::File::options().write(true).open("/dev/null").map_err(KeeperError::Watch)?;
         let streams = Streams { channel: inner.as_fd(), log: log.as_fd() };
-        let jailed = jail::launch(&weakened(), cgroup, &streams)?;
+        let jailed = jail::launch(&Weaken::current(), cgroup, &streams)?;
         failpoint::pass(Point::KeeperBuilderCloned);
         Ok(Self { jailed, channel, has_ids: None })
     }
@@ -109,7 +109,7 @@ impl Sandbox {
             tree: order.tree.as_ref().zip(layer.as_deref()).map(|(tree, layer)| shown(tree, layer, &upper)),
             runtime: order.program.as_ref(),
         };
-        let mut plan = match plan(order, &site, survey, weakened()) {
+        let mut plan = match plan(order, &site, survey, Weaken::current()) {
             Ok(plan) => plan,
             Err(error) => {
                 if let Some(Ok(begun)) = begun {
@@ -272,17 +272,7 @@ pub(crate) fn remove_cgroup(plan: &Plan) {
 
 /// Closes what was inherited besides the three streams.
 pub(crate) fn drop_descriptors() {
-    if weakened().keeps(Wall::Descriptors) {
+    if Weaken::current().keeps(Wall::Descriptors) {
         jail::drop_inherited_descriptors();
     }
-}
-
-#[cfg(feature = "weaken")]
-fn weakened() -> Weaken {
-    Weaken::from_environment()
-}
-
-#[cfg(not(feature = "weaken"))]
-const fn weakened() -> Weaken {
-    Weaken::nothing()
 }

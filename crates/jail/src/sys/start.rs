@@ -123,6 +123,11 @@ pub(crate) struct Gone {
 }
 
 impl Gone {
+    /// One that has not been given anything to run on.
+    pub(crate) const fn new(pidfd: OwnedFd) -> Self {
+        Self { pidfd, start: None }
+    }
+
     /// It is known to have become its program.
     pub(crate) fn has_left(&mut self) {
         self.start = None;

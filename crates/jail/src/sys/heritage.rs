@@ -1,0 +1,81 @@
+//! What the caller started this process with, where the kernel has laid it: the words and variables at the top of the stack.
+
+use std::ffi::{CStr, CString, c_char};
+use std::ptr;
+
+/// More words than the kernel takes.
+const MOST_WORDS: usize = 1 << 23;
+
+unsafe extern "C" {
+    /// The list of variables, as every libc has it.
+    static mut environ: *const *mut c_char;
+}
+
+/// Words and variables as they lie there. Nothing of them is copied by looking.
+#[derive(Clone, Copy, Debug)]
+pub struct Heritage {
+    /// The list of words, with nothing at its end.
+    words: *const *mut c_char,
+    /// The same of variables.
+    variables: *const *mut c_char,
+}
+
+impl Heritage {
+    /// Looks for it; there is nothing to be found once somebody has changed a variable.
+    #[must_use]
+    pub fn find() -> Option<Self> {
+        // SAFETY: the process has one thread when this is asked for, and libc has set the list before `main`.
+        let variables = unsafe { environ };
+        if variables.is_null() || !is_on_the_stack(variables) {
+            return None;
+        }
+        // The kernel lays down how many words there are, the words, nothing, and then the variables.
+        for count in 0..MOST_WORDS {
+            // SAFETY: between the number of words and the variables is nothing but words, and the loop ends at the number:
+            // no address is as small as that.
+            let before = unsafe { variables.sub(count + 2) };
+            // SAFETY: as above.
+            if unsafe { *before }.addr() == count {
+                // SAFETY: what comes after the number is the first word.
+                return Some(Self { words: unsafe { before.add(1) }, variables });
+            }
+        }
+        None
+    }
+
+    /// The words, our name first.
+    pub fn words(&self) -> impl Iterator<Item = &CStr> {
+        // SAFETY: each leads to a string of the kernel's, which stays where it is.
+        list(self.words).map(|word| unsafe { CStr::from_ptr(word) })
+    }
+
+    /// Overwrites all of it, for whoever reads our memory or asks the kernel for it. What is left are `title`, as the
+    /// words that others see, as far as there is room, and `variables`.
+    pub(crate) fn wipe(self, title: &[u8], variables: Vec<CString>) {
+        for text in list(self.words).chain(list(self.variables)) {
+            // SAFETY: the kernel has made these strings for us to write to; none of their ends is touched.
+            unsafe { ptr::write_bytes(text, 0, CStr::from_ptr(text).count_bytes()) };
+        }
+        if let Some(first) = list(self.words).next() {
+            // One behind the other, as far as the last word's end.
+            let room = list(self.words).last().map_or(0, |last| last.addr() - first.addr());
+            // SAFETY: the words lie there in a row, and nobody reads them as ours any more.
+            unsafe { ptr::copy_nonoverlapping(title.as_ptr().cast(), first, title.len().min(room)) };
+        }
+        let list: Vec<_> = variables.into_iter().map(CString::into_raw).chain([ptr::null_mut()]).collect();
+        // SAFETY: the process has one thread, and the list is never freed.
+        unsafe { environ = Vec::leak(list).as_ptr() };
+    }
+}
+
+/// Whether this is where the kernel has put it: above whatever is on the stack by now.
+fn is_on_the_stack(variables: *const *mut c_char) -> bool {
+    let here = 0_u8;
+    (&raw const here).addr() < variables.addr()
+}
+
+/// What a list leads to, up to its end.
+fn list(first: *const *mut c_char) -> impl Iterator<Item = *mut c_char> {
+    // SAFETY: the kernel ends both of its lists with nothing, and they stay where they are.
+    (0..).map(move |at| unsafe { *first.add(at) }).take_while(|text| !text.is_null())
+}
