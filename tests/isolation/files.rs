@@ -1,7 +1,7 @@
 //! Files: 1, 7, 8.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt as _;
+use std::os::unix::fs::{FileExt as _, PermissionsExt as _};
 use std::os::unix::net::{UnixDatagram, UnixListener};
 use std::path::Path;
 use std::process::Command;
@@ -60,6 +60,39 @@ callers!(files_01_environment, |caller| {
         assert!(!String::from_utf8_lossy(&environment).contains(&token), "{processes:?}: {pid}");
     }
 });
+
+callers!(files_01_memory, |caller| {
+    if !is_root("look into the memory of others") {
+        return;
+    }
+    let token = token();
+    stands(caller, Wall::Environment, &|start| {
+        let running = start().env("CANARY_KEY", &token).start(["cat"]);
+        let processes = running.processes();
+        let ours = [processes.keeper, processes.supervisor, processes.init];
+        let told = ours.map(|pid| (pid, occurrences(&token, pid))).into_iter();
+        let told: Vec<_> = told.filter(|(_, count)| *count > 0).map(|told| format!("{told:?}")).collect();
+        none_of("in memory", told.iter().map(String::as_str))
+    });
+});
+
+/// How often a process has a text in what it can write of its memory.
+fn occurrences(token: &str, pid: i32) -> usize {
+    let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
+    let memory = fs::File::open(format!("/proc/{pid}/mem")).unwrap();
+    let mut looked_at = 0;
+    let count = maps.lines().filter(|line| line.contains(" rw")).map(|line| {
+        let (first, last) = line.split(' ').next().unwrap().split_once('-').unwrap();
+        let [first, last] = [first, last].map(|number| u64::from_str_radix(number, 16).unwrap());
+        let mut bytes = vec![0; usize::try_from(last - first).unwrap()];
+        memory.read_exact_at(&mut bytes, first).unwrap();
+        looked_at += bytes.len();
+        bytes.windows(token.len()).filter(|window| *window == token.as_bytes()).count()
+    });
+    let count = count.sum();
+    assert!(looked_at > 100 << 10, "{looked_at} bytes of {pid} could be read");
+    count
+}
 
 callers!(files_01_sockets_beneath_mounts, |caller| {
     let tree = caller.directory();

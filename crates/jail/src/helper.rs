@@ -52,9 +52,9 @@ impl Helper {
         Ok(Self { name, process: process.map_err(|errno| failed(errno.into()))? })
     }
 
-    /// Lets it begin on another processor, for speed alone.
-    pub(crate) fn send_elsewhere(&self) {
-        let _ = sys::send_elsewhere(self.process.pid());
+    /// Has the two run beside each other, and the other one where we are, who will wait; for speed alone.
+    pub(crate) fn keep_apart(&self, other: &Self) {
+        let _ = sys::keep_apart(self.process.pid(), other.process.pid());
     }
 
     /// Waits until the map is written.

@@ -198,8 +198,8 @@ impl IdMap {
             Self::Subordinate { uids, gids } => {
                 // The two helpers run beside each other: each takes about a millisecond.
                 let uid_map = Helper::start("newuidmap", pid, AGENT_UID, geteuid().as_raw(), *uids)?;
-                uid_map.send_elsewhere();
                 let gid_map = Helper::start("newgidmap", pid, AGENT_GID, getegid().as_raw(), *gids)?;
+                uid_map.keep_apart(&gid_map);
                 return Ok(vec![uid_map, gid_map]);
             }
             Self::Single => {

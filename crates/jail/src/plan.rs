@@ -125,11 +125,11 @@ impl Plan {
     }
 
     /// Plans the root file system, which takes longer than all else: the builder makes its namespaces meanwhile.
-    pub fn root(&self, spec: &SandboxSpec, site: &Site<'_>) -> Result<Rooted, JailError> {
+    pub fn root(&self, spec: &SandboxSpec, site: &Site<'_>, survey: Survey) -> Result<Rooted, JailError> {
         let spec = &*self.weaken.spec(spec);
         let Site { init, home, own, kept, tree, .. } = *site;
         let sources = Sources { init, home, own, kept, tree: self.weaken.tree(tree) };
-        let planned = root::plan(spec, &self.ids, &sources)?;
+        let planned = root::plan(spec, &self.ids, &sources, survey.host)?;
         let mut steps = planned.steps;
         self.weaken.root(&mut steps)?;
         if let Some(cgroup) = self.cgroup.as_ref().filter(|_| self.own_cgroups) {

@@ -264,6 +264,11 @@ impl Step {
         Some((path_of(source), Path::new("/").join(path_of(path))))
     }
 
+    /// What the file has in it that the step makes, if it makes one.
+    pub(crate) fn contents(&self) -> &[u8] {
+        if let Self::File { contents, .. } = self { contents } else { &[] }
+    }
+
     /// What the step makes or changes, where it is one place.
     pub(crate) fn place(&self) -> Option<&CStr> {
         match self {

@@ -9,6 +9,7 @@ use crate::cgroup::{Cgroup, Hierarchies};
 use crate::error::JailError;
 use crate::ids::IdMap;
 use crate::read;
+use crate::root::HostTrees;
 use crate::subordinates::Subordinates;
 use crate::sys;
 
@@ -18,6 +19,7 @@ pub struct Survey {
     pub(crate) has_cgroup_namespaces: bool,
     subordinates: Subordinates,
     hierarchies: Result<Hierarchies, String>,
+    pub(crate) host: HostTrees,
 }
 
 impl Survey {
@@ -29,6 +31,7 @@ impl Survey {
             has_cgroup_namespaces: has_cgroup_namespaces(),
             subordinates,
             hierarchies: Hierarchies::read().map_err(|error| format!("cannot read the cgroups: {error}")),
+            host: HostTrees::look(),
         }
     }
 

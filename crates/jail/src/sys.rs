@@ -52,7 +52,9 @@ pub(crate) use privileges::{
     LIMIT_CORE, LIMIT_FILES, LIMIT_PROCESSES, keep_capabilities, lower_limit, prctl, set_capabilities,
     set_group, set_groups, set_name, set_user, with_file_ids,
 };
-pub(crate) use start::{Given, Gone, Others, Processors, Started, send_elsewhere, take_processors};
+pub(crate) use start::{
+    Given, Gone, Others, Processors, Started, keep_apart, send_elsewhere, take_processors,
+};
 
 const AT_HERE: libc::c_long = libc::AT_FDCWD as libc::c_long;
 const NULL: *const libc::c_void = std::ptr::null();

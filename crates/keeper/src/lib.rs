@@ -71,7 +71,7 @@ fn keep(engine: &UnixStream, supervise: Supervise) -> Result<(), KeeperError> {
     };
     failpoint::pass(Point::KeeperOrdered);
     let mut remains = Remains::new(order.runtime.clone(), lock);
-    let Watched { told, supervisor } = match Sandbox::start(&order, &survey, begun, sockets, supervise) {
+    let Watched { told, supervisor } = match Sandbox::start(&order, survey, begun, sockets, supervise) {
         Ok(sandbox) => watch::watch(sandbox, engine, &remains),
         Err(error) => Watched { told: Err(error), supervisor: None },
     };

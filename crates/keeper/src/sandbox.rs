@@ -92,7 +92,7 @@ impl Sandbox {
     /// Starts everything. The walls still go up when this returns; [`Jailed::status`] tells when they stand.
     pub(crate) fn start(
         order: &KeeperOrder,
-        survey: &Survey,
+        survey: Survey,
         begun: Option<Result<Begun, KeeperError>>,
         sockets: Sockets,
         supervise: Supervise,
@@ -109,7 +109,7 @@ impl Sandbox {
             tree: order.tree.as_ref().zip(layer.as_deref()).map(|(tree, layer)| shown(tree, layer, &upper)),
             runtime: order.program.as_ref(),
         };
-        let mut plan = match plan(order, &site, survey, Weaken::current()) {
+        let mut plan = match plan(order, &site, &survey, Weaken::current()) {
             Ok(plan) => plan,
             Err(error) => {
                 if let Some(Ok(begun)) = begun {
@@ -144,7 +144,7 @@ impl Sandbox {
             jailed.raise_descriptors();
         }
         // The builder works on the other processor while this one goes on.
-        let started = plan.root(&order.spec, &site).and_then(|root| {
+        let started = plan.root(&order.spec, &site, survey).and_then(|root| {
             jailed.build(&plan, &root)?;
             failpoint::pass(Point::KeeperBlueprintSent);
             Ok(root)

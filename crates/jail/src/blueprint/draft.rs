@@ -15,6 +15,9 @@ use crate::plan::{Plan, Rooted};
 use crate::step::{Owner, Step};
 use crate::yard::Yard;
 
+/// About what a step takes beside its contents.
+const STEP: usize = 128;
+
 /// A blueprint that is being written.
 #[derive(Default)]
 pub(crate) struct Draft<'plan> {
@@ -33,7 +36,9 @@ struct Record<'step> {
 
 impl<'plan> Draft<'plan> {
     pub(crate) fn new(plan: &'plan Plan, root: &'plan Rooted, processors: &[u8]) -> Self {
-        let mut draft = Self::default();
+        // In one piece: what grows has to be copied, and its pages come from the kernel.
+        let length: usize = root.steps.iter().map(|step| STEP + step.contents().len()).sum();
+        let mut draft = Self { bytes: Vec::with_capacity(length), trees: Vec::new() };
         draft.trees.extend(plan.cgroup.iter().flat_map(Cgroup::doors));
         let doors = draft.trees.len();
         draft.trees.extend(plan.yard.iter().map(Yard::complaints));

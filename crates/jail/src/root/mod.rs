@@ -76,15 +76,35 @@ pub(crate) struct PlannedRoot {
     pub(crate) writable_mounts: Vec<std::path::PathBuf>,
 }
 
+/// What of the host is in every root that is no image's: its programs, and what may be known of /etc. To read it takes
+/// most of a plan's time, and does not depend on what a sandbox is to be.
+pub(crate) struct HostTrees(Result<Vec<Step>, JailError>);
+
+impl HostTrees {
+    pub(crate) fn look() -> Self {
+        let host = Path::new("/");
+        let steps = system::steps(host).and_then(|mut steps| {
+            steps.extend(etc::steps(host)?);
+            Ok(steps)
+        });
+        Self(steps)
+    }
+}
+
 /// Plans the whole root, the kernel's file systems included.
-pub(crate) fn plan(spec: &SandboxSpec, ids: &IdMap, sources: &Sources<'_>) -> Result<PlannedRoot, JailError> {
+pub(crate) fn plan(
+    spec: &SandboxSpec,
+    ids: &IdMap,
+    sources: &Sources<'_>,
+    host: HostTrees,
+) -> Result<PlannedRoot, JailError> {
     let mut planned = mounts(spec, ids, sources)?;
     let mut steps = skeleton(spec, ids)?;
     let covers = match &spec.root {
         Root::Host(_) => {
             steps.extend(etc::synthetic(spec)?);
-            let mut host = system::steps(Path::new("/"))?;
-            host.extend(etc::steps(Path::new("/"))?);
+            let host = host.0?;
+            // Asked for now, whenever the rest was looked at: who listens may have begun since.
             let covers = listening::cover(&host)?;
             steps.extend(host);
             covers

@@ -208,13 +208,23 @@ impl Processors {
     }
 
     /// Without the one that we run on at the moment; none where that is the only one.
-    fn others(mut self) -> Outcome<Option<Self>> {
+    fn others(self) -> Outcome<Option<Self>> {
         let mut here = 0_u32;
         raw!(libc::SYS_getcpu, &raw mut here, NULL, NULL)?;
-        if let Some(word) = self.words.get_mut(here as usize / 64) {
-            *word &= !(1 << (here % 64));
+        let others = self.without(here as usize);
+        Ok(Some(others).filter(|others| others.first().is_some()))
+    }
+
+    const fn without(mut self, number: usize) -> Self {
+        if number / 64 < self.words.len() {
+            self.words[number / 64] &= !(1 << (number % 64));
         }
-        Ok(Some(self).filter(|others| others.words.iter().any(|word| *word != 0)))
+        self
+    }
+
+    fn first(&self) -> Option<usize> {
+        let (at, word) = self.words.iter().enumerate().find(|(_, word)| **word != 0)?;
+        Some(at * 64 + word.trailing_zeros() as usize)
     }
 
     /// Lets a process run on these alone.
@@ -242,6 +252,15 @@ pub(crate) fn send_elsewhere(pid: i32) -> Outcome {
     others.give_to(pid)?;
     // It is only to begin there.
     all.give_to(pid)
+}
+
+/// Has two short-lived processes that were just made run beside each other: each is kept off one processor, the first off
+/// ours. When a process becomes its program, the kernel looks for a place for it anew, and had put one behind the other.
+pub(crate) fn keep_apart(first: i32, second: i32) -> Outcome {
+    let all = Processors::own()?;
+    let Some(others) = all.others()? else { return Ok(()) };
+    others.give_to(first)?;
+    others.first().map_or(Ok(()), |other| all.without(other).give_to(second))
 }
 
 /// Has the calling process run on these, as [`Processors::bytes`] has them. After clone: nothing is allocated.
