@@ -65,7 +65,7 @@ fn launch_one(init: &Path, staging: &Path, ranges: &Path) {
     let streams = Streams { channel: inner.as_fd(), log: log.as_fd() };
     let mut jailed = jail::launch(&Weaken::nothing(), plan.cgroup(), &streams).unwrap();
     jailed.map_ids(plan.ids(), jail::Face::Agent).unwrap();
-    let root = plan.root(&spec, &site).unwrap();
+    let root = plan.root(&spec, &site, survey).unwrap();
     jailed.build(&plan, &root).unwrap();
     let outcome = jailed.outcome(Some(&root));
     jailed.destroy();

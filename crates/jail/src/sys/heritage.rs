@@ -79,3 +79,23 @@ fn list(first: *const *mut c_char) -> impl Iterator<Item = *mut c_char> {
     // SAFETY: the kernel ends both of its lists with nothing, and they stay where they are.
     (0..).map(move |at| unsafe { *first.add(at) }).take_while(|text| !text.is_null())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStringExt;
+
+    use super::*;
+
+    #[test]
+    fn what_the_kernel_laid_is_what_everybody_is_told() {
+        let heritage = Heritage::find().unwrap();
+        let words: Vec<_> = std::env::args_os().map(OsStringExt::into_vec).collect();
+        assert_eq!(heritage.words().map(|word| word.to_bytes().to_vec()).collect::<Vec<_>>(), words);
+        // SAFETY: each leads to a string of the kernel's, which stays where it is.
+        let variables =
+            list(heritage.variables).map(|text| unsafe { CStr::from_ptr(text) }.to_bytes().to_vec());
+        let told = std::env::vars_os()
+            .map(|(name, value)| [name.into_vec(), b"=".to_vec(), value.into_vec()].concat());
+        assert_eq!(variables.collect::<Vec<_>>(), told.collect::<Vec<_>>());
+    }
+}
