@@ -190,11 +190,14 @@ callers!(processes_13_hostile_environment, |caller| {
     let library = build_preload(tree.path());
     let mount = format!("{}:/preload", tree.path().display());
     let library = format!("/preload/{}", library.file_name().unwrap().display());
-    let running = Agentbox::shipped(caller)
+    let mut running = Agentbox::shipped(caller)
         .options(["--mount", &mount, "--env", &format!("LD_PRELOAD={library}")])
         .options(["--env", "LD_LIBRARY_PATH=/preload", "--env", "LD_AUDIT=/preload/none.so"])
         .options(["--env", "GLIBC_TUNABLES=glibc.malloc.check=3", "--env", "BASH_ENV=/preload/none"])
         .start(["cat"]);
+    // Once it answers, its loader has done what it was told.
+    running.write(b"loaded\n");
+    running.wait_for("loaded");
     let processes = running.processes();
     let maps = |pid: i32| fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
     assert!(

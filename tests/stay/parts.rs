@@ -15,14 +15,15 @@ fn part(home: &Home, id: &str, part: Part) -> PathBuf {
     home.state().join("audit").join(part.file_name(&id.parse().unwrap()))
 }
 
-/// Puts much on record by ordinary means, until the file of this name is there.
+/// Puts much on record by ordinary means, until the file of this name is there and the part after it is written to:
+/// what is recorded between the two still goes to the old one.
 #[track_caller]
 fn fill(home: &Home, id: &str, until: Part) {
     let argument = "x".repeat(60 << 10);
-    let until = part(home, id, until);
+    let (until, newest) = (part(home, id, until), part(home, id, Part::Newest));
     for _ in 0..2 * PART_LIMIT / (48 << 10) {
         home.say(&["exec", "--detach", id, "--", "true", &argument]).assert_success();
-        if until.exists() {
+        if until.exists() && fs::metadata(&newest).is_ok_and(|newest| newest.len() > 0) {
             return;
         }
     }
