@@ -1,9 +1,13 @@
 //! `agentbox run`: a sandbox for one command, attached to this terminal or script. The straight line: settings,
 //! start, ask, pump, end, and the command's exit code for our own.
 
+use std::convert::Infallible;
+use std::future::pending;
 use std::process::ExitCode;
 
-use engine::{Command, Engine, Events, KeeperEvent, Reason, Starting, Stay, Unclaimed, WaitingKeeper};
+use engine::{
+    Command, Engine, Events, KeeperEvent, Leaving, Reason, Starting, Stay, Unclaimed, WaitingKeeper,
+};
 use policy::network::Mode;
 use policy::{SandboxSpec, Workspace};
 use tokio::sync::oneshot;
@@ -58,41 +62,45 @@ pub(crate) fn run(run: Run, keeper: WaitingKeeper) -> Result<ExitCode, Failure> 
         .enable_all()
         .build()
         .map_err(|error| Failure::new("cannot start").cause(error))?;
-    let code = runtime.block_on(attach(&engine, (starting, unclaimed), (&spec, &command), report, keys));
+    let mut leaving = None;
+    let attached = attach(&engine, (starting, unclaimed), (&spec, &command), (report, keys), &mut leaving);
+    let code = runtime.block_on(attached);
     // A thread may still wait for a key on stdin; nobody needs it any more.
     runtime.shutdown_background();
+    // Only now: while we put everything away, the keeper does too.
+    let _ = leaving.map(Leaving::wait);
     if code.is_err() {
         engine.forget_unstarted(&spec.id);
     }
     if report == Reporting::Always && !engine.is_running(&spec.id) {
         record::tell(&engine, &spec.id);
     }
-    if !engine.is_running(&spec.id) && engine.spec(&spec.id).is_ok() {
-        match spec.workspace {
-            Workspace::Empty => {}
-            Workspace::Review(_) => workspace::say_what_is_left(&spec.id, engine.settle(&spec.id)?),
-            Workspace::Direct(_) => review::conclude(&engine, &spec.id)?,
+    let has_ended = || !engine.is_running(&spec.id) && engine.spec(&spec.id).is_ok();
+    match spec.workspace {
+        Workspace::Review(_) if has_ended() => {
+            workspace::say_what_is_left(&spec.id, engine.settle(&spec.id)?);
         }
+        Workspace::Direct(_) if has_ended() => review::conclude(&engine, &spec.id)?,
+        Workspace::Empty | Workspace::Review(_) | Workspace::Direct(_) => {}
     }
     code
 }
 
+/// Follows the command to its end, which is `leaving`'s too where the sandbox ends with it.
 async fn attach(
     engine: &Engine,
     (Starting { client, keeper, ports }, unclaimed): (Starting, Option<Unclaimed>),
     (spec, command): (&SandboxSpec, &Command),
-    report: Reporting,
-    keys: DetachKeys,
+    (report, keys): (Reporting, DetachKeys),
+    leaving: &mut Option<Leaving>,
 ) -> Result<ExitCode, Failure> {
     say_chosen(&spec.ports, &ports);
     let mut signals = Signals::listen()?;
-    let (walls, standing) = oneshot::channel();
+    let ((walls, standing), (quiet, quietened)) = (oneshot::channel(), oneshot::channel());
     // One that is kept is known to have an init when it is ready, and not before.
     let starting = unclaimed.is_some().then(|| Slowness::of(spec.backend)).flatten();
     let waits = starting.into_iter().chain(Slowness::of_trees(spec)).collect();
-    let keeper = tokio::spawn(follow(keeper.listen()?, report, (Some(walls), unclaimed, waits)));
-    // While the walls go up, what killed keepers left is cleaned up.
-    let cleaning = engine.reconcile();
+    let keeper = tokio::spawn(follow(keeper.listen()?, report, (vec![walls, quiet], unclaimed, waits)));
 
     let detached = command.terminal.is_some();
     let exec = Exec { last: true, detached, terminal_name: MAIN.to_owned(), ..command.exec(spec) };
@@ -121,17 +129,28 @@ async fn attach(
     );
     let has_network = spec.network.mode != Mode::None;
     let mut blocked = Blocked::default();
-    let ended = match standing.filter(|_| has_network) {
-        Some(standing) => tokio::select! {
-            ended = ended => ended,
-            never = blocked.watch(engine, &spec.id, standing) => match never {},
-        },
-        // A command that has the screen is not disturbed: all is said at the end.
-        None => ended.await,
+    let watching = async {
+        match standing.filter(|_| has_network) {
+            Some(standing) => blocked.watch(engine, &spec.id, standing).await,
+            // A command that has the screen is not disturbed: all is said at the end.
+            None => pending().await,
+        }
+    };
+    let mut cleaning = None;
+    // What killed keepers left is cleaned up when the walls stand: until then the processors have better things to do.
+    let tidying = async {
+        let _ = quietened.await;
+        cleaning = Some(engine.reconcile());
+        pending::<Infallible>().await
+    };
+    let ended = tokio::select! {
+        ended = ended => ended,
+        never = watching => match never {},
+        never = tidying => match never {},
     };
     // The terminal is given back before anything is said.
     drop(raw);
-    drop(cleaning);
+    drop(cleaning.unwrap_or_else(|| engine.reconcile()));
     match ended {
         Ended::Detached => return Ok(left(&spec.id, MAIN)),
         Ended::HungUp => return Ok(signalled(SIGHUP)),
@@ -139,8 +158,7 @@ async fn attach(
     }
     let kept = match keeper.await {
         Ok((kept, events)) => {
-            // Where nobody else reaps, as in many containers, it would stay a zombie.
-            events.wait();
+            *leaving = Some(events.let_go());
             kept
         }
         Err(_) => Err(Failure::new("the sandbox was lost")),
@@ -150,6 +168,7 @@ async fn attach(
     }
     if kept.is_err() {
         // The keeper may have been killed before it could clean up.
+        let _ = leaving.take().map(Leaving::wait);
         drop(engine.reconcile());
     }
     match (&kept, spec.life.lifetime) {
@@ -173,12 +192,12 @@ async fn attach(
     }
 }
 
-/// Prints what the keeper reports; done when nothing is left of the sandbox. `walls` is answered or dropped once
+/// Prints what the keeper reports; done when nothing is left of the sandbox. `walls` are answered or dropped once
 /// it is known whether they stand; what outlives the sandbox's processes stays from then on.
-pub(crate) async fn follow(
+async fn follow(
     mut events: Events,
     reporting: Reporting,
-    (mut walls, mut unclaimed, mut waits): (Option<oneshot::Sender<()>>, Option<Unclaimed>, Vec<Slowness>),
+    (mut walls, mut unclaimed, mut waits): (Vec<oneshot::Sender<()>>, Option<Unclaimed>, Vec<Slowness>),
 ) -> (Result<Reason, Failure>, Events) {
     let outcome = loop {
         match events.next().await {
@@ -188,7 +207,9 @@ pub(crate) async fn follow(
                 if let Some(Err(error)) = unclaimed.take().map(Unclaimed::claim) {
                     break Err(error.into());
                 }
-                let _ = walls.take().map(|walls| walls.send(()));
+                for walls in walls.drain(..) {
+                    let _ = walls.send(());
+                }
             }
             Ok(Some(KeeperEvent::Failed(problem))) => break Err(problem.into()),
             Ok(Some(KeeperEvent::Ended { leftover: None, loss: Some(loss), .. })) => break Err(lost(loss)),

@@ -143,7 +143,7 @@ async fn until_ready(mut events: Events, reporting: Reporting) -> Result<Events,
             Ok(events)
         }
         Some(KeeperEvent::Failed(problem)) => {
-            events.wait();
+            events.let_go().wait();
             Err(problem.into())
         }
         Some(KeeperEvent::Ended { loss: Some(loss), .. }) => Err(lost(loss)),

@@ -58,6 +58,6 @@ pub use records::{RECORD_DAYS, RecordHead};
 pub use review::{RECORD_BASE, Settled, record_base};
 pub use sandboxes::{Entry, Phase, Sandbox};
 pub use setup::{SetupHow, SetupStep, SetupTarget};
-pub use spawn::{Commissioned, Events, WaitingKeeper, own_command};
+pub use spawn::{Commissioned, Events, Leaving, WaitingKeeper, own_command};
 pub use start::{Engine, Starting, Trials};
 pub use usage::Usage;

@@ -191,9 +191,22 @@ impl Events {
         Ok(Some(serde_json::from_slice(&body).map_err(HandoverError::from)?))
     }
 
+    /// No more is heard of it; it is on its way out.
+    pub fn let_go(self) -> Leaving {
+        Leaving(self.keeper)
+    }
+}
+
+/// A keeper that has told of the end. Where nobody else reaps, as in many containers, one that is not waited for stays a
+/// zombie.
+#[must_use = "it is to be waited for"]
+#[derive(Debug)]
+pub struct Leaving(Process);
+
+impl Leaving {
     /// Waits until the keeper itself is gone.
     pub fn wait(mut self) {
-        self.keeper.wait();
+        self.0.wait();
     }
 }
 

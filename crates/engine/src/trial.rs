@@ -121,6 +121,6 @@ async fn follow(mut events: Events) -> Result<Report, Problem> {
             KeeperEvent::Ended { leftover: None, .. } => {}
         }
     }
-    events.wait();
+    events.let_go().wait();
     outcome
 }

@@ -3,6 +3,7 @@
 #![expect(unsafe_code, reason = "an allocator is no safe thing")]
 
 use std::alloc::{GlobalAlloc, Layout};
+use std::cell::Cell;
 use std::fmt;
 use std::ptr::null_mut;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -25,7 +26,7 @@ impl Heap {
     #[must_use]
     #[expect(clippy::new_without_default, reason = "there is one for a program, which is a constant")]
     pub const fn new() -> Self {
-        Self { blocks: Mutex::new(Dlmalloc::new_with_allocator(Pages)) }
+        Self { blocks: Mutex::new(Dlmalloc::new_with_allocator(Pages { are_first: Cell::new(true) })) }
     }
 
     fn blocks(&self) -> MutexGuard<'_, Dlmalloc<Pages>> {
@@ -62,13 +63,17 @@ unsafe impl GlobalAlloc for Heap {
     }
 }
 
-/// The kernel's pages.
-struct Pages;
+/// The kernel's pages. The first ones come as they are used: a program that forks first of all has used few of them by
+/// then, and what is there both sides would have to copy.
+struct Pages {
+    are_first: Cell<bool>,
+}
 
 // SAFETY: what is given is mapped for us alone until it is freed, and is zero.
 unsafe impl Allocator for Pages {
     fn alloc(&self, size: usize) -> (*mut u8, usize, u32) {
-        let at_once = if size <= THERE_AT_ONCE { MapFlags::POPULATE } else { MapFlags::empty() };
+        let is_filled = size <= THERE_AT_ONCE && !self.are_first.replace(false);
+        let at_once = if is_filled { MapFlags::POPULATE } else { MapFlags::empty() };
         let access = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: the kernel chooses the place, where nothing is yet.
         match unsafe { mmap_anonymous(null_mut(), size, access, MapFlags::PRIVATE | at_once) } {

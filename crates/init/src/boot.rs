@@ -77,15 +77,13 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Result<(), BootE
         Landlock::Off => None,
         Landlock::Required => Some(Domain { read: arguments.read, write: arguments.write }),
     };
-    let spawner =
+    let (spawner, entering) =
         Spawner::start(domain, arguments.kernel, arguments.weaken, Arc::clone(&children)).map_err(failed)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_io()
         .enable_time()
         .build()
         .map_err(at("starting the runtime"))?;
-    // Nothing is started before the spawner is inside its domain.
-    let spawner = spawner.finish().map_err(failed)?;
     let house = House::new(spawner, Arc::clone(&children));
     let end = runtime.block_on(async {
         let signals = sys::register(signals, Interest::READABLE).map_err(at("watching for SIGCHLD"))?;
@@ -94,10 +92,14 @@ pub(crate) fn run(arguments: impl Iterator<Item = OsString>) -> Result<(), BootE
             descriptors.connect(arguments.kernel).map_err(at("opening the channel"))?;
         // A task as all others: to wake whoever waits for the whole runtime takes two calls of the kernel.
         let serving = tokio::spawn(serve(connection, incoming, house));
-        serving.await.map_err(|error| at("serving")(error.into()))?
+        tokio::select! {
+            served = serving => served.map_err(|error| at("serving")(error.into()))?,
+            () = entering.refused() => Ok(()),
+        }
     });
     // Whatever still runs is not waited for.
     runtime.shutdown_background();
+    entering.finish().map_err(failed)?;
     end
 }
 

@@ -13,7 +13,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 
 use rustix::pipe::{PipeFlags, pipe_with};
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
 use wire::Step;
 
 use crate::arguments::Kernel;
@@ -156,42 +156,63 @@ enum Forge {
     Here(Mould),
 }
 
-/// A spawner whose thread is on its way into the domain.
+/// A spawner's thread on its way into the domain. Nobody is woken when it is there, as nobody waits for that.
 #[derive(Debug)]
 pub(crate) struct Entering {
-    spawner: Spawner,
-    /// What the thread says when it is; nothing where there is none.
+    /// Whether it is; nothing where there is no thread.
     entered: Option<mpsc::Receiver<Result<(), StartError>>>,
+    refused: Arc<Notify>,
+}
+
+impl Entering {
+    /// Resolves if the thread cannot enter.
+    pub(crate) async fn refused(&self) {
+        self.refused.notified().await;
+    }
+
+    /// Waits until it is known whether the thread has entered.
+    pub(crate) fn finish(self) -> Result<(), StartError> {
+        match self.entered {
+            Some(entered) => entered.recv().map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))?,
+            None => Ok(()),
+        }
+    }
 }
 
 impl Spawner {
-    /// Starts the thread, which enters the domain, or makes the caller's one that can fork.
+    /// Starts the thread, which enters the domain, or makes the caller's one that can fork. The thread starts nothing
+    /// before it is inside; what it is asked for waits, for ever where it is refused.
     pub(crate) fn start(
         domain: Option<Domain>,
         kernel: Kernel,
         weaken: Weaken,
         children: Arc<Children>,
-    ) -> Result<Entering, StartError> {
+    ) -> Result<(Self, Entering), StartError> {
         if kernel == Kernel::Own && domain.is_none() {
             // Nothing was ever ignored on a kernel that has just begun, so that nothing is to be reset.
             crate::sys::block_signals();
             forswear(&weaken, kernel, None)?;
             let forge = Forge::Here(Mould::new(weaken, kernel));
-            return Ok(Entering { spawner: Self { forge, children }, entered: None });
+            return Ok((Self { forge, children }, Entering { entered: None, refused: Arc::default() }));
         }
         let (jobs, queue) = mpsc::channel::<Job>();
         let forking = Arc::clone(&children);
-        let (entered, answer) = mpsc::channel();
+        let (enter, entered) = mpsc::channel();
+        let refused = Arc::new(Notify::new());
+        let refuse = Arc::clone(&refused);
         thread::Builder::new().name("spawner".into()).stack_size(STACK).spawn(move || {
             // A forked process starts with this mask: no signal can reach it before its handlers are reset.
             crate::sys::block_signals();
             sys::reset_inherited_signals();
             let result = forswear(&weaken, kernel, domain);
-            let failed = result.is_err();
-            // The other side waits for exactly this.
-            let _ = entered.send(result);
-            if failed {
-                return;
+            let is_refused = result.is_err();
+            let _ = enter.send(result);
+            if is_refused {
+                refuse.notify_one();
+                // The other side ends the process; until then nobody is told of a process that could not be started.
+                loop {
+                    thread::park();
+                }
             }
             let mould = Mould::new(weaken, kernel);
             for Job { plan, reporting, answer } in queue {
@@ -199,7 +220,8 @@ impl Spawner {
                 let _ = answer.send(fork(plan, &reporting, &mould, &forking));
             }
         })?;
-        Ok(Entering { spawner: Self { forge: Forge::Thread(jobs), children }, entered: Some(answer) })
+        let entering = Entering { entered: Some(entered), refused };
+        Ok((Self { forge: Forge::Thread(jobs), children }, entering))
     }
 
     /// Starts a process according to the plan: until its program runs. One that is no longer waited for is killed.
@@ -219,16 +241,6 @@ impl Spawner {
         // A task of its own, as it is followed for as long as it takes, whoever waits.
         tokio::spawn(leaving::follow(report, forked, told, Arc::clone(&self.children)));
         executed.await.map_err(|_| GONE)?
-    }
-}
-
-impl Entering {
-    /// Waits until the thread is inside the domain.
-    pub(crate) fn finish(self) -> Result<Spawner, StartError> {
-        if let Some(entered) = self.entered {
-            entered.recv().map_err(|_| io::Error::from(io::ErrorKind::BrokenPipe))??;
-        }
-        Ok(self.spawner)
     }
 }
 

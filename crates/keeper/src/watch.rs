@@ -200,14 +200,15 @@ fn serve(
         failpoint::pass(Point::KeeperPleaHeard);
         // What is inside ends with its supervisor, and a runtime that is asked why would only say that it has ended.
         let Some(plea) = plea else { return Ok(End::of_supervisor(&sandbox.supervisor)) };
-        if let Answered::Over(end) = answer(sandbox, counts, plea) {
-            return Ok(end);
-        }
         if plea == Plea::Empty {
+            // Before the answer: it takes its time to go.
             sandbox.jailed.kill();
             is_emptied = true;
             let parting = Instant::now() + PARTING;
             deadline = Some(deadline.map_or(parting, |deadline| deadline.min(parting)));
+        }
+        if let Answered::Over(end) = answer(sandbox, counts, plea) {
+            return Ok(end);
         }
     }
 }
