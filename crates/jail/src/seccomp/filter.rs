@@ -9,7 +9,7 @@ use policy::Nesting;
 use super::architecture::Architecture;
 use super::bpf::{self, Test};
 use super::rule::{ALLOW, Action, KILL, Rule, refuse};
-use super::{sandbox, socket, supervisor};
+use super::{sandbox, socket, supervisor, verdicts};
 
 /// The rules for the system calls of one machine. A number without a call is refused with ENOSYS.
 #[derive(Clone, Debug)]
@@ -62,7 +62,7 @@ impl Filter {
         let foreign = vec![bpf::conclude(Action::KillProcess)];
         let mut instructions = vec![bpf::load(ARCHITECTURE)];
         instructions.extend(bpf::branch(Test::Equal, &[self.architecture.audit_value()], native, foreign));
-        Program { instructions: Cow::Owned(instructions) }
+        Program { instructions: Cow::Owned(verdicts::share(instructions)) }
     }
 
     /// Every rule with the number from which on it holds, over all 32 bits; neighbours differ.

@@ -14,6 +14,7 @@ mod sandbox;
 mod socket;
 mod supervisor;
 mod sys;
+mod verdicts;
 
 pub use architecture::Architecture;
 pub use filter::{Filter, Program};
