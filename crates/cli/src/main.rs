@@ -38,11 +38,9 @@ mod workspace;
 
 use std::process::ExitCode;
 
-#[global_allocator]
-static HEAP: heap::Heap = heap::Heap::new();
-
 use engine::doctor::LIMITS_PROBE;
 use engine::{Heritage, IMAGE_WORKER, RECORD_BASE, WaitingKeeper};
+use heap as _;
 
 use arguments::Arguments;
 

@@ -11,21 +11,27 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use dlmalloc::{Allocator, Dlmalloc};
 use rustix::mm::{MapFlags, MremapFlags, ProtFlags, mmap_anonymous, mremap, munmap};
 
+// glibc starts threads and looks for names with an allocator of its own before there could be ours.
+#[cfg(target_env = "musl")]
+mod c;
+
+/// The one of the program.
+#[global_allocator]
+static HEAP: Heap = Heap::new();
+
 /// What is asked for at a time is mostly all used; more than this is somebody's large buffer, which may stay empty.
 const THERE_AT_ONCE: usize = 256 << 10;
 
 const PAGE: usize = 4096;
 
 /// An allocator for all threads of a program.
-pub struct Heap {
+struct Heap {
     blocks: Mutex<Dlmalloc<Pages>>,
 }
 
 impl Heap {
     /// One that has nothing yet.
-    #[must_use]
-    #[expect(clippy::new_without_default, reason = "there is one for a program, which is a constant")]
-    pub const fn new() -> Self {
+    const fn new() -> Self {
         Self { blocks: Mutex::new(Dlmalloc::new_with_allocator(Pages { are_first: Cell::new(true) })) }
     }
 

@@ -8,5 +8,4 @@
 
 mod sys;
 
-#[global_allocator]
-static HEAP: heap::Heap = heap::Heap::new();
+use heap as _;
