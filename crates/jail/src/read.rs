@@ -1,11 +1,12 @@
 //! Reads small files in as few system calls as can be: the kernel writes many of its own anew for each.
 
 use std::io;
+use std::mem::MaybeUninit;
 use std::ops::ControlFlow;
 use std::path::Path;
 
 use rustix::fs::{Mode, OFlags, open};
-use rustix::io::retry_on_intr;
+use rustix::io::Errno;
 
 const ROOM: usize = 16 * 1024;
 
@@ -61,10 +62,14 @@ fn pieces(path: &Path, mut each: impl FnMut(&[u8])) -> io::Result<()> {
 /// Piece by piece, to the end or for as long as more is wanted.
 fn read(path: &Path, mut each: impl FnMut(&[u8]) -> ControlFlow<()>) -> io::Result<()> {
     let file = open(path, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
-    let mut buffer = [0; ROOM];
+    // Most files are a few bytes long: to empty all of it for each would take longer than to read them.
+    let mut room = [MaybeUninit::uninit(); ROOM];
     loop {
-        let count = retry_on_intr(|| rustix::io::read(&file, &mut buffer))?;
-        if count == 0 || each(&buffer[..count]).is_break() {
+        let (piece, _) = match rustix::io::read(&file, &mut room) {
+            Err(Errno::INTR) => continue,
+            read => read?,
+        };
+        if piece.is_empty() || each(piece).is_break() {
             return Ok(());
         }
     }
@@ -72,7 +77,8 @@ fn read(path: &Path, mut each: impl FnMut(&[u8]) -> ControlFlow<()>) -> io::Resu
 
 /// As text. A name in it that is no UTF-8 is nothing that is looked for, and spoils no other line.
 pub(crate) fn text(path: &Path) -> io::Result<String> {
-    Ok(String::from_utf8_lossy(&bytes(path)?).into_owned())
+    let text = String::from_utf8(bytes(path)?);
+    Ok(text.unwrap_or_else(|other| String::from_utf8_lossy(other.as_bytes()).into_owned()))
 }
 
 #[cfg(test)]
