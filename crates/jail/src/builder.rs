@@ -59,13 +59,13 @@ macro_rules! phases {
 phases! {
     Namespaces "make the namespaces",
     Propagation "cut the mounts off from the host's",
+    Loopback "raise the loopback device",
     Blueprint "read the plan",
     Cgroup "join the cgroups",
     NewRoot "mount the new root",
     Identity "become the root of the new user namespace",
     Steps "put the new root together",
     Name "set the host name",
-    Loopback "raise the loopback device",
     Network "open the sockets of its network",
     Rules "lead its network to the gateway",
     Cable "connect it with its network",
@@ -130,6 +130,9 @@ fn build(weaken: &Weaken, ends: Ends, room: &mut [u8]) -> Result<std::convert::I
     sys::unshare(namespaces(weaken)).map_err(at(Phase::Namespaces))?;
     // First of all mounts: nothing that follows may reach the host, nor anything of the host's come in.
     sys::mount(c"none", c"/", None, libc::MS_REC | libc::MS_PRIVATE, None).map_err(at(Phase::Propagation))?;
+    if keeps(Wall::NetNamespace) {
+        sys::raise_loopback().map_err(at(Phase::Loopback))?;
+    }
 
     // Comes when the id maps are written; before, this process is nobody and could own no file.
     let mut trees = [-1; MOST_TREES];
@@ -157,11 +160,8 @@ fn build(weaken: &Weaken, ends: Ends, room: &mut [u8]) -> Result<std::convert::I
         sys::set_host_name(brief.host_name).map_err(at(Phase::Name))?;
     }
     let mut led = Led::ByRules;
-    if keeps(Wall::NetNamespace) {
-        sys::raise_loopback().map_err(at(Phase::Loopback))?;
-        if let Some(wiring) = &brief.wiring {
-            led = wiring.lay(ends.gate)?;
-        }
+    if let Some(wiring) = brief.wiring.as_ref().filter(|_| keeps(Wall::NetNamespace)) {
+        led = wiring.lay(ends.gate)?;
     }
 
     // The old root goes on top of the new one and is taken off: no path and no mount leads back.
