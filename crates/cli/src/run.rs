@@ -4,6 +4,7 @@
 use std::convert::Infallible;
 use std::future::pending;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use engine::{
     Command, Engine, Events, KeeperEvent, Leaving, Reason, Starting, Stay, Unclaimed, WaitingKeeper,
@@ -32,6 +33,9 @@ use crate::slowness::Slowness;
 use crate::stay;
 use crate::terminal::RawMode;
 use crate::workspace;
+
+/// How long processors are busy with what else starts at the same time.
+const BUSY: Duration = Duration::from_secs(1);
 
 /// The name of the terminal of a run's own command.
 pub(crate) const MAIN: &str = "main";
@@ -137,9 +141,11 @@ async fn attach(
         }
     };
     let mut cleaning = None;
-    // What killed keepers left is cleaned up when the walls stand: until then the processors have better things to do.
+    // What killed keepers left is cleaned up a while after the walls stand, or at the end: until then the processors have
+    // better things to do, also where many sandboxes start at once.
     let tidying = async {
         let _ = quietened.await;
+        tokio::time::sleep(BUSY).await;
         cleaning = Some(engine.reconcile());
         pending::<Infallible>().await
     };

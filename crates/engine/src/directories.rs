@@ -149,12 +149,18 @@ impl Purpose {
     /// could be taken by anybody.
     fn make_private(&self, path: &Path) -> Result<(), EngineError> {
         let unusable = |source| (self.unusable)(path.to_owned(), source);
-        match DirBuilder::new().mode(0o700).create(path) {
-            Ok(()) => return Ok(()),
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(source) => return Err(unusable(source)),
+        // It mostly is there, and to ask costs a fraction of trying to make it.
+        let mut looked = fs::symlink_metadata(path);
+        if looked.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::NotFound) {
+            match DirBuilder::new().mode(0o700).create(path) {
+                Ok(()) => return Ok(()),
+                // Somebody else did meanwhile.
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(source) => return Err(unusable(source)),
+            }
+            looked = fs::symlink_metadata(path);
         }
-        let metadata = fs::symlink_metadata(path).map_err(unusable)?;
+        let metadata = looked.map_err(unusable)?;
         let path = path.to_owned();
         if metadata.uid() != geteuid().as_raw() {
             return Err(EngineError::Foreign { path, owner: metadata.uid(), variable: self.variable });

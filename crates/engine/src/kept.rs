@@ -176,23 +176,24 @@ fn discard(directory: &Path) -> io::Result<()> {
 /// Removes what commands that were killed left half made or half removed. What cannot be removed is tried again by the
 /// next command.
 pub(crate) fn sweep(all: &Path) {
-    let left = |prefix: &str| named(all, prefix).into_iter().map(|name| all.join(name));
-    left(GONE).for_each(|path| drop(discard(&path)));
+    let discard_all = |prefix| {
+        let left = names(all).into_iter().filter(|name| is_of(prefix, name));
+        left.for_each(|name| drop(discard(&all.join(name))));
+    };
+    discard_all(GONE);
     // What is being made is made under the lock.
     if let Ok(_lock) = runtime::lock(all) {
-        left(MADE).for_each(|path| drop(discard(&path)));
+        discard_all(MADE);
     }
 }
 
-/// Whether there is anything to sweep.
-pub(crate) fn is_swept(all: &Path) -> bool {
-    named(all, MADE).is_empty() && named(all, GONE).is_empty()
+/// Whether none of these names is of what is half made or half removed.
+pub(crate) fn are_swept(names: &[String]) -> bool {
+    !names.iter().any(|name| is_of(MADE, name) || is_of(GONE, name))
 }
 
-fn named(all: &Path, prefix: &str) -> Vec<String> {
-    let entries = fs::read_dir(all).into_iter().flatten().flatten();
-    let names = entries.filter_map(|entry| entry.file_name().into_string().ok());
-    names.filter(|name| name.strip_prefix(prefix).is_some_and(|id| id.parse::<SandboxId>().is_ok())).collect()
+fn is_of(prefix: &str, name: &str) -> bool {
+    name.strip_prefix(prefix).is_some_and(|id| id.parse::<SandboxId>().is_ok())
 }
 
 /// Nobody else makes or removes a sandbox while this is held.
@@ -206,11 +207,20 @@ pub(crate) fn lock(all: &Path) -> Result<File, EngineError> {
 
 /// The ids of directories below `all`.
 pub(crate) fn ids(all: &Path) -> Vec<SandboxId> {
-    let entries = fs::read_dir(all).into_iter().flatten().flatten();
-    let mut ids: Vec<SandboxId> =
-        entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()).collect();
+    ids_among(&names(all))
+}
+
+/// The same among names that were listed before.
+pub(crate) fn ids_among(names: &[String]) -> Vec<SandboxId> {
+    let mut ids: Vec<SandboxId> = names.iter().filter_map(|name| name.parse().ok()).collect();
     ids.sort();
     ids
+}
+
+/// What is below `all`, as far as it is text.
+pub(crate) fn names(all: &Path) -> Vec<String> {
+    let entries = fs::read_dir(all).into_iter().flatten().flatten();
+    entries.filter_map(|entry| entry.file_name().into_string().ok()).collect()
 }
 
 pub(crate) fn read_json<T: serde::de::DeserializeOwned>(path: &Path) -> io::Result<T> {

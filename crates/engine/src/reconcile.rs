@@ -41,8 +41,9 @@ impl Drop for Cleaning {
 /// What was killed a moment ago may still be dying, and a command that is about to run does not wait for that.
 pub(crate) fn reconcile(directories: &Directories) -> Cleaning {
     let (dead, all) = (find_dead(&directories.sandboxes()), directories.kept());
-    let abandoned = find_abandoned(&all);
-    if dead.is_empty() && abandoned.is_empty() && kept::is_swept(&all) {
+    let names = kept::names(&all);
+    let abandoned = find_abandoned(&all, &names);
+    if dead.is_empty() && abandoned.is_empty() && kept::are_swept(&names) {
         return Cleaning::default();
     }
     let directories = directories.clone();
@@ -78,8 +79,8 @@ fn find_dead(sandboxes: &Path) -> Vec<Dead> {
 }
 
 /// New sandboxes of which nobody has been told, nor will be.
-fn find_abandoned(all: &Path) -> Vec<SandboxId> {
-    kept::ids(all).into_iter().filter(|id| Kept::of(all, id).is_abandoned()).collect()
+fn find_abandoned(all: &Path, names: &[String]) -> Vec<SandboxId> {
+    kept::ids_among(names).into_iter().filter(|id| Kept::of(all, id).is_abandoned()).collect()
 }
 
 #[cfg(test)]
