@@ -3,7 +3,17 @@
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
+use rustix::fs::{stat, statfs};
+
+use super::{UNIFIED_MAGIC, freezer};
 use crate::read;
+
+/// Where hierarchies usually are.
+const USUAL: &str = "/sys/fs/cgroup";
+/// What a v1 hierarchy is to the kernel.
+const LEGACY_MAGIC: i64 = 0x0027_e0eb;
+/// The number of a hierarchy's root.
+const ROOT: u64 = 1;
 
 /// A controller that limits something of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,12 +76,37 @@ pub struct Hierarchies {
 }
 
 impl Hierarchies {
-    /// Reads them from /proc.
+    /// Finds them where they are on nearly every machine, else reads the list of mounts: to write that down takes the kernel
+    /// longer than all else that is looked at before a start.
     pub fn read() -> io::Result<Self> {
-        Ok(Self::parse(
-            &read::text(Path::new("/proc/self/mountinfo"))?,
-            &read::text(Path::new("/proc/self/cgroup"))?,
-        ))
+        let places = read::text(Path::new("/proc/self/cgroup"))?;
+        match Self::at_usual_places(Path::new(USUAL), &places, shows_all) {
+            Some(found) => Ok(found),
+            None => Ok(Self::parse(&read::text(Path::new("/proc/self/mountinfo"))?, &places)),
+        }
+    }
+
+    /// Those of ours, where each is at its usual place; `shows_all` says whether a directory is all of a hierarchy of this
+    /// kind.
+    fn at_usual_places(usual: &Path, places: &str, shows_all: impl Fn(&Path, i64) -> bool) -> Option<Self> {
+        let mut found = Self::default();
+        for line in places.lines() {
+            let (_, names, place) = parse_place(line)?;
+            let controllers: Vec<String> = names.split(',').map(str::to_owned).collect();
+            if names.is_empty() {
+                let mounts = [usual.to_owned(), usual.join("unified")];
+                let mount = mounts.into_iter().find(|mount| shows_all(mount, UNIFIED_MAGIC))?;
+                found.unified =
+                    Some(Hierarchy { own: mount.join(below("/", place)), mount, controllers: Vec::new() });
+            } else if controllers.iter().any(|name| is_of_use(name)) {
+                let mount = usual.join(names);
+                if !shows_all(&mount, LEGACY_MAGIC) {
+                    return None;
+                }
+                found.legacy.push(Hierarchy { own: mount.join(below("/", place)), mount, controllers });
+            }
+        }
+        Some(found)
     }
 
     fn parse(mounts: &str, places: &str) -> Self {
@@ -103,11 +138,28 @@ fn parse_mount(line: &str) -> Option<(PathBuf, &str, &str, &str)> {
     Some((PathBuf::from(left.next()?), root, kind, options))
 }
 
+/// Whether a v1 controller is of use: it limits something, or stops it.
+fn is_of_use(name: &str) -> bool {
+    name == freezer::NAME || Controller::ALL.iter().any(|controller| controller.name() == name)
+}
+
+/// Whether a directory is a whole hierarchy: a mount of this kind that shows its root, which has the first number. What is
+/// mounted in a container is often a part.
+fn shows_all(mount: &Path, magic: i64) -> bool {
+    statfs(mount).is_ok_and(|found| found.f_type == magic)
+        && stat(mount).is_ok_and(|found| found.st_ino == ROOT)
+}
+
+/// Number, controllers and path of a line of what a process is in.
+fn parse_place(line: &str) -> Option<(&str, &str, &str)> {
+    let mut fields = line.splitn(3, ':');
+    Some((fields.next()?, fields.next()?, fields.next()?))
+}
+
 /// The caller's path in the hierarchy that has these controllers.
 fn place_in<'text>(places: &'text str, kind: &str, controllers: &[String]) -> Option<&'text str> {
     places.lines().find_map(|line| {
-        let mut fields = line.splitn(3, ':');
-        let (_, names, path) = (fields.next()?, fields.next()?, fields.next()?);
+        let (_, names, path) = parse_place(line)?;
         let matches = match kind {
             "cgroup2" => names.is_empty(),
             _ => names.split(',').any(|name| controllers.iter().any(|controller| controller == name)),
@@ -140,6 +192,48 @@ mod tests {
         assert_eq!(found.legacy[0].own, Path::new("/sys/fs/cgroup/cpu,cpuacct"));
         assert_eq!(found.legacy[1].own, Path::new("/sys/fs/cgroup/memory/jobs/7"));
         assert!(found.legacy[1].controllers.iter().any(|name| name == "memory"));
+    }
+
+    #[test]
+    fn the_usual_places_say_the_same_as_the_list_of_mounts() {
+        let usual = Path::new(USUAL);
+        let names = |hierarchy: &Hierarchy| (hierarchy.mount.clone(), hierarchy.own.clone());
+        let places = "4:freezer:/\n3:memory:/jobs/7\n2:cpu,cpuacct:/\n1:name=systemd:/\n0::/x\n";
+        let mounted = |path: &Path, magic| {
+            magic == if path.ends_with("unified") { UNIFIED_MAGIC } else { LEGACY_MAGIC } && path != usual
+        };
+        let found = Hierarchies::at_usual_places(usual, places, mounted).unwrap();
+        let mounts =
+            format!("{HYBRID_MOUNTS}\n34 30 0:30 / /sys/fs/cgroup/freezer rw - cgroup cgroup rw,freezer");
+        let listed = Hierarchies::parse(&mounts, places);
+        assert_eq!(found.unified.as_ref().map(names), listed.unified.as_ref().map(names));
+        let sorted = |found: &Hierarchies| {
+            let mut all: Vec<_> = found.legacy.iter().map(names).collect();
+            all.sort();
+            all
+        };
+        assert_eq!(sorted(&found), sorted(&listed));
+        // One that is elsewhere, or shows a part, sends us to the list.
+        let without = |path: &Path, magic| mounted(path, magic) && !path.ends_with("memory");
+        assert_eq!(Hierarchies::at_usual_places(usual, places, without), None);
+        let not_unified = |path: &Path, magic| mounted(path, magic) && !path.ends_with("unified");
+        assert_eq!(Hierarchies::at_usual_places(usual, places, not_unified), None);
+        let one = |path: &Path, magic| path == usual && magic == UNIFIED_MAGIC;
+        let found = Hierarchies::at_usual_places(usual, "0::/user.slice/a.scope\n", one).unwrap();
+        assert_eq!(found.unified.unwrap().own, Path::new("/sys/fs/cgroup/user.slice/a.scope"));
+    }
+
+    #[test]
+    fn what_is_found_here_is_what_is_listed_here() {
+        let own = |found: &Hierarchies| {
+            let legacy = found.legacy.iter().filter(|it| it.controllers.iter().any(|name| is_of_use(name)));
+            let mut all: Vec<_> = legacy.chain(&found.unified).map(|it| it.own.clone()).collect();
+            all.sort();
+            all
+        };
+        let text = |name: &str| std::fs::read_to_string(Path::new("/proc/self").join(name)).unwrap();
+        let listed = Hierarchies::parse(&text("mountinfo"), &text("cgroup"));
+        assert_eq!(own(&Hierarchies::read().unwrap()), own(&listed));
     }
 
     #[test]
