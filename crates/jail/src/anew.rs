@@ -62,7 +62,7 @@ impl Anew {
             {
                 sys::exit(libc::EBADF);
             }
-            std::process::exit(if life() == ExitCode::SUCCESS { 0 } else { 1 });
+            crate::fork::end(if life() == ExitCode::SUCCESS { 0 } else { 1 });
         };
         let _ = sys::send_elsewhere(pid);
         let pid = Pid::from_raw(pid).ok_or(io::ErrorKind::InvalidData)?;

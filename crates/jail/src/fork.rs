@@ -38,6 +38,11 @@ pub fn fork<const N: usize>(kept: [OwnedFd; N], further: Vec<OwnedFd>) -> io::Re
     }
 }
 
+/// Ends a process that was forked, at once: what is to be done at the program's end is for whoever was started as it.
+pub fn end(code: i32) -> ! {
+    sys::exit(code)
+}
+
 /// Moves descriptors to the first numbers and closes all others.
 fn keep_only<const N: usize>(
     kept: [OwnedFd; N],

@@ -39,7 +39,7 @@ pub use cgroup::{
 };
 pub use confine::{ConfineError, confine};
 pub use error::{Gap, JailError};
-pub use fork::{Forked, fork};
+pub use fork::{Forked, end, fork};
 pub use ids::{IdMap, LoneId};
 pub use launch::{Built, Ending, Jailed, Streams, launch};
 pub use mapped::{become_mapped, confine_to, map_child};

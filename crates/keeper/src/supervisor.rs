@@ -76,7 +76,7 @@ impl Supervisor {
                 let gate = if has_gate { further.next() } else { None };
                 let ports = insides.into_iter().zip(further);
                 let ports = ports.map(|(inside, listener)| OfferedPort { listener, inside }).collect();
-                std::process::exit(supervise(Bequest {
+                jail::end(supervise(Bequest {
                     uid,
                     stay,
                     life,
