@@ -14,6 +14,8 @@ const USUAL: &str = "/sys/fs/cgroup";
 const LEGACY_MAGIC: i64 = 0x0027_e0eb;
 /// The number of a hierarchy's root.
 const ROOT: u64 = 1;
+/// The number of the machine's own cgroup namespace, on every kernel.
+const MACHINES_OWN: u64 = 0xEFFF_FFFB;
 
 /// A controller that limits something of ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,7 +82,8 @@ impl Hierarchies {
     /// longer than all else that is looked at before a start.
     pub fn read() -> io::Result<Self> {
         let places = read::text(Path::new("/proc/self/cgroup"))?;
-        match Self::at_usual_places(Path::new(USUAL), &places, shows_all) {
+        let usual = || Self::at_usual_places(Path::new(USUAL), &places, shows_all);
+        match count_from_root().then(usual).flatten() {
             Some(found) => Ok(found),
             None => Ok(Self::parse(&read::text(Path::new("/proc/self/mountinfo"))?, &places)),
         }
@@ -148,6 +151,12 @@ fn is_of_use(name: &str) -> bool {
 fn shows_all(mount: &Path, magic: i64) -> bool {
     statfs(mount).is_ok_and(|found| found.f_type == magic)
         && stat(mount).is_ok_and(|found| found.st_ino == ROOT)
+}
+
+/// Whether the places of what a process is in count from the root of each hierarchy, as in the machine's own cgroup
+/// namespace. In another one they count from where it began, which may be mounted nowhere.
+fn count_from_root() -> bool {
+    stat("/proc/self/ns/cgroup").is_ok_and(|namespace| namespace.st_ino == MACHINES_OWN)
 }
 
 /// Number, controllers and path of a line of what a process is in.
@@ -232,7 +241,11 @@ mod tests {
             all
         };
         let text = |name: &str| std::fs::read_to_string(Path::new("/proc/self").join(name)).unwrap();
-        let listed = Hierarchies::parse(&text("mountinfo"), &text("cgroup"));
+        let mounts = text("mountinfo");
+        // What is mounted a second time elsewhere, as in some clusters, is the same.
+        let usual: Vec<&str> =
+            mounts.lines().filter(|line| !count_from_root() || line.contains(&format!(" {USUAL}"))).collect();
+        let listed = Hierarchies::parse(&usual.join("\n"), &text("cgroup"));
         assert_eq!(own(&Hierarchies::read().unwrap()), own(&listed));
     }
 
