@@ -8,7 +8,7 @@ use libc::sock_filter;
 
 use super::bpf::{self, Block};
 
-/// The same program with the last verdict of each kind for all. Where that is out of reach it stays as it is.
+/// The same program with the last verdict of each kind for all. Where one of them is out of reach all stays as it is.
 pub(super) fn share(program: Block) -> Block {
     shared(&program).unwrap_or(program)
 }
@@ -33,10 +33,10 @@ fn shared(program: &[sock_filter]) -> Option<Block> {
             bpf::JUMP_IF_EQUAL | bpf::JUMP_IF_AT_LEAST => {
                 [end_of(at + 1 + usize::from(step.jt))?, end_of(at + 1 + usize::from(step.jf))?]
             }
-            // No block of ours runs into a jump.
-            bpf::JUMP => return None,
             // What comes behind is run into, and stays where it is.
-            _ => [at + 1, at + 1],
+            bpf::LOAD_WORD | bpf::AND => [at + 1, at + 1],
+            // No block of ours runs into a jump, nor has anything else.
+            _ => return None,
         };
         if exits.insert(at, next).is_none() {
             open.extend(next);
@@ -59,8 +59,11 @@ fn shared(program: &[sock_filter]) -> Option<Block> {
 
 #[cfg(test)]
 mod tests {
+    use policy::Nesting;
+
     use super::super::architecture::Architecture;
     use super::super::bpf::Test;
+    use super::super::filter::Filter;
     use super::super::interpret::{SeccompData, interpret};
     use super::super::rule::Action;
     use super::*;
@@ -100,7 +103,27 @@ mod tests {
     }
 
     #[test]
-    fn a_verdict_out_of_reach_is_said_again() {
+    fn each_of_our_filters_says_every_verdict_once() {
+        for machine in [Architecture::X86_64, Architecture::Aarch64] {
+            let programs = [
+                Filter::for_sandbox(machine, Nesting::Closed),
+                Filter::for_sandbox(machine, Nesting::Open),
+                Filter::for_own_stack(machine),
+                Filter::for_supervisor(machine),
+            ];
+            for program in programs {
+                let verdicts = program.instructions().iter().filter(|step| step.code == bpf::RETURN);
+                let mut said: Vec<_> = verdicts.map(|step| step.k).collect();
+                let all = said.len();
+                said.sort_unstable();
+                said.dedup();
+                assert_eq!(said.len(), all, "{machine:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn with_a_verdict_out_of_reach_all_stays() {
         let far = (0..300).map(|number| (number * 2 + 1, vec![bpf::conclude(Action::Errno(number as u16))]));
         let leaves: Vec<_> = std::iter::once((0, vec![bpf::conclude(Action::Allow)])).chain(far).collect();
         let mut program = vec![bpf::load(0)];
