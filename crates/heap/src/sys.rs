@@ -12,7 +12,7 @@ use dlmalloc::{Allocator, Dlmalloc};
 use rustix::mm::{MapFlags, MremapFlags, ProtFlags, mmap_anonymous, mremap, munmap};
 
 // glibc starts threads and looks for names with an allocator of its own before there could be ours.
-#[cfg(target_env = "musl")]
+#[cfg(any(target_env = "musl", test))]
 mod c;
 
 /// The one of the program.
