@@ -119,6 +119,7 @@ async fn attach(
             signal = signals.next_request() => {
                 drop(client);
                 let _ = keeper.await;
+                drop(engine.reconcile());
                 return Ok(signalled(signal));
             }
         }

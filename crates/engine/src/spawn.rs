@@ -6,13 +6,13 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::net::TcpListener;
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitCode, Stdio};
 
 use handover::{HandoverError, KeeperEvent, KeeperOrder};
-use jail::{Anew, Heritage};
+use jail::{Anew, Ends, Heritage};
 use tokio::io::AsyncReadExt as _;
 
 use crate::error::EngineError;
@@ -67,7 +67,7 @@ impl WaitingKeeper {
     /// forked, to live `life`, unless it needs a scope.
     pub fn fork(heritage: Heritage, life: fn() -> ExitCode) -> Result<Self, EngineError> {
         let forked =
-            || Self::start_as(|socket, variables| Anew::fork(heritage, life, (KEEPER, socket), variables));
+            || Self::start_as(|ends, variables| Anew::fork(heritage, life, (KEEPER, ends), variables));
         Self::in_scope().map_or_else(forked, Ok)
     }
 
@@ -78,15 +78,16 @@ impl WaitingKeeper {
 
     /// Starts a keeper with nothing but its socket: no variable, no descriptor, no terminal of the caller's.
     fn start_outside() -> Result<Self, EngineError> {
-        Self::start_as(|socket, variables| Anew::start(KEEPER, socket, variables))
+        Self::start_as(|ends, variables| Anew::start(KEEPER, ends.its, variables))
     }
 
     fn start_as(
-        start: impl FnOnce(BorrowedFd<'_>, &[(&str, OsString)]) -> io::Result<Anew>,
+        start: impl FnOnce(Ends<'_>, &[(&str, OsString)]) -> io::Result<Anew>,
     ) -> Result<Self, EngineError> {
         let (socket, inner) = UnixStream::pair().map_err(EngineError::Keeper)?;
         let variables: Vec<_> = weakening().into_iter().chain(failpoint::variable()).collect();
-        let keeper = start(inner.as_fd(), &variables).map_err(EngineError::Keeper)?;
+        let ends = Ends { its: inner.as_fd(), ours: socket.as_fd() };
+        let keeper = start(ends, &variables).map_err(EngineError::Keeper)?;
         Ok(Self { socket, process: Process::Anew(keeper) })
     }
 

@@ -18,6 +18,15 @@ use crate::weaken::Weaken;
 /// What this program is called.
 const NAME: &str = "agentbox";
 
+/// The two ends of what a process is told over.
+#[derive(Clone, Copy, Debug)]
+pub struct Ends<'socket> {
+    /// The process's.
+    pub its: BorrowedFd<'socket>,
+    /// Its maker's.
+    pub ours: BorrowedFd<'socket>,
+}
+
 /// A process that is our own program. It goes on when this is dropped.
 #[derive(Debug)]
 pub struct Anew(Gone);
@@ -46,16 +55,18 @@ impl Anew {
     pub fn fork(
         heritage: Heritage,
         life: fn() -> ExitCode,
-        (word, stdin): (&str, BorrowedFd<'_>),
+        (word, ends): (&str, Ends<'_>),
         variables: &[(&str, OsString)],
     ) -> io::Result<Self> {
         let null = File::options().write(true).open("/dev/null")?;
         let variables = joined(variables)?;
         let Some(pid) = sys::fork()? else {
+            // While it is open here, too, nobody would hear that its maker is gone.
+            let _ = sys::close(ends.ours.as_raw_fd());
             if Weaken::current().keeps(Wall::Environment) {
                 heritage.wipe(&[NAME, "\0", word].concat().into_bytes(), variables);
             }
-            let streams = [stdin, null.as_fd(), null.as_fd()];
+            let streams = [ends.its, null.as_fd(), null.as_fd()];
             if (0..)
                 .zip(streams)
                 .any(|(number, stream)| sys::duplicate_onto(stream.as_raw_fd(), number).is_err())

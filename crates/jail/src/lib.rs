@@ -33,7 +33,7 @@ mod sys;
 mod weaken;
 mod yard;
 
-pub use anew::Anew;
+pub use anew::{Anew, Ends};
 pub use cgroup::{
     Cgroup, CgroupUsage, Controller, Hierarchies, LivingCgroup, remove_directories, thaw_directories,
 };

@@ -21,9 +21,20 @@ pub struct Heritage {
 }
 
 impl Heritage {
-    /// Looks for it; there is nothing to be found once somebody has changed a variable.
+    /// Looks for it; there is nothing to be found once somebody has changed a variable, or kept a copy of one.
     #[must_use]
     pub fn find() -> Option<Self> {
+        Self::where_it_lies().filter(|heritage| !heritage.was_taken())
+    }
+
+    /// glibc has looked for what is meant for itself before a program begins, and keeps what it found.
+    fn was_taken(&self) -> bool {
+        let is_for_libc =
+            |text: &CStr| [&b"LD_"[..], b"GLIBC_"].iter().any(|it| text.to_bytes().starts_with(it));
+        cfg!(target_env = "gnu") && self.variables().any(is_for_libc)
+    }
+
+    fn where_it_lies() -> Option<Self> {
         // SAFETY: the process has one thread when this is asked for, and libc has set the list before `main`.
         let variables = unsafe { environ };
         if variables.is_null() || !is_on_the_stack(variables) {
@@ -49,16 +60,26 @@ impl Heritage {
         list(self.words).map(|word| unsafe { CStr::from_ptr(word) })
     }
 
+    fn variables(&self) -> impl Iterator<Item = &CStr> {
+        // SAFETY: as for the words.
+        list(self.variables).map(|text| unsafe { CStr::from_ptr(text) })
+    }
+
     /// Overwrites all of it, for whoever reads our memory or asks the kernel for it. What is left are `title`, as the
     /// words that others see, as far as there is room, and `variables`.
     pub(crate) fn wipe(self, title: &[u8], variables: Vec<CString>) {
-        for text in list(self.words).chain(list(self.variables)) {
+        // One behind the other, as far as the last word's end.
+        let end = self.words().last().map_or(0, |last| last.as_ptr().addr() + last.count_bytes());
+        // Behind the variables the kernel names the file once more.
+        // SAFETY: this asks for a number.
+        let file = ptr::with_exposed_provenance_mut(unsafe { libc::getauxval(libc::AT_EXECFN) } as usize);
+        let file = Some(file).filter(|file: &*mut c_char| !file.is_null());
+        for text in list(self.words).chain(list(self.variables)).chain(file) {
             // SAFETY: the kernel has made these strings for us to write to; none of their ends is touched.
             unsafe { ptr::write_bytes(text, 0, CStr::from_ptr(text).count_bytes()) };
         }
         if let Some(first) = list(self.words).next() {
-            // One behind the other, as far as the last word's end.
-            let room = list(self.words).last().map_or(0, |last| last.addr() - first.addr());
+            let room = end.saturating_sub(first.addr());
             // SAFETY: the words lie there in a row, and nobody reads them as ours any more.
             unsafe { ptr::copy_nonoverlapping(title.as_ptr().cast(), first, title.len().min(room)) };
         }
@@ -88,7 +109,7 @@ mod tests {
 
     #[test]
     fn what_the_kernel_laid_is_what_everybody_is_told() {
-        let heritage = Heritage::find().unwrap();
+        let heritage = Heritage::where_it_lies().unwrap();
         let words: Vec<_> = std::env::args_os().map(OsStringExt::into_vec).collect();
         assert_eq!(heritage.words().map(|word| word.to_bytes().to_vec()).collect::<Vec<_>>(), words);
         // SAFETY: each leads to a string of the kernel's, which stays where it is.
