@@ -67,7 +67,10 @@ callers!(files_01_memory, |caller| {
     }
     let token = token();
     stands(caller, Wall::Environment, &|start| {
-        let running = start().env("CANARY_KEY", &token).start(["cat"]);
+        let mut running = start().env("CANARY_KEY", &token).start(["cat"]);
+        // By then all of them have come to rest.
+        running.write(b"there\n");
+        running.wait_for("there");
         let processes = running.processes();
         let ours = [processes.keeper, processes.supervisor, processes.init];
         let told = ours.map(|pid| (pid, occurrences(&token, pid))).into_iter();
@@ -81,7 +84,8 @@ fn occurrences(token: &str, pid: i32) -> usize {
     let maps = fs::read_to_string(format!("/proc/{pid}/maps")).unwrap();
     let memory = fs::File::open(format!("/proc/{pid}/mem")).unwrap();
     let mut looked_at = 0;
-    let count = maps.lines().filter(|line| line.contains(" rw")).map(|line| {
+    // What is shared is the memory of those inside, where they have a kernel of their own.
+    let count = maps.lines().filter(|line| line.contains(" rw-p ")).map(|line| {
         let (first, last) = line.split(' ').next().unwrap().split_once('-').unwrap();
         let [first, last] = [first, last].map(|number| u64::from_str_radix(number, 16).unwrap());
         let mut bytes = vec![0; usize::try_from(last - first).unwrap()];
