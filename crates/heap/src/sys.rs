@@ -11,7 +11,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use dlmalloc::{Allocator, Dlmalloc};
 use rustix::mm::{MapFlags, MremapFlags, ProtFlags, mmap_anonymous, mremap, munmap};
 
-// glibc starts threads and looks for names with an allocator of its own before there could be ours.
+// glibc keeps its own, which it has used by the time that a program begins.
 #[cfg(any(target_env = "musl", test))]
 mod c;
 
